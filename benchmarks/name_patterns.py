@@ -59,7 +59,7 @@ class NamePatterns:
     def _of_spans(
         self, text: str, matches: Sequence[Match], spans: Sequence[Span]
     ) -> Iterator[Configuration]:
-        look = _Structure(text, matches)
+        look = Structure(text, matches)
         for span in spans:
             if "structure" in self.families:
                 yield from (_span(span, name) for name in look.names(span))
@@ -69,7 +69,7 @@ class NamePatterns:
                 yield from (_span(span, name) for name in look.context(span))
 
 
-class _Structure:
+class Structure:
     """How spans of a sentence are built."""
 
     def __init__(self, text: str, matches: Sequence[Match]) -> None:

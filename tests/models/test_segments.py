@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, InputError, Segments, load
+from crfkit import CRF, InputError, SegmentMatches, Segments, load
 from crfkit.structures import SegmentTypes
 from tests.oracles.segment_problems import SegmentProblem
 from tests.oracles.segmentations import labels_of, segmentations
@@ -196,6 +196,88 @@ def test_spans_without_plain_labels_of_their_own_are_refused(spans: list[tuple[i
     assert CRF(Segments(), features="pos").fit(x, [spans]).classes_
     apart = [(0, 1, "A"), (1, 2, "B"), (2, 3, "A")]
     assert CRF(Segments(scheme="plain"), features="pos").fit(x, [apart]).classes_ == ["A", "B"]
+
+
+def all_matches(x: Any) -> Any:
+    """What `capitals` and `last_word` say of each segment, those of more than 4 words too."""
+    for end in range(len(x), 0, -1):
+        for start in range(end):
+            yield start, end, last_word(x, start, end)
+            yield start, end, capitals(x, start, end)
+
+
+def title_matches(x: Any) -> Any:
+    for start, word in enumerate(x):
+        if word.istitle():
+            yield start, start + 1, f"title {word}"
+            yield start, start + 2 if start + 2 <= len(x) else start + 1, {"two": 2.0}
+
+
+def title_of(x: Any, start: int, end: int) -> Any:
+    found: dict[str, float] = {}
+    for s, e, names in title_matches(x):
+        if (s, e) == (start, end):
+            found.update({names: 1.0} if isinstance(names, str) else names)
+    return found
+
+
+@pytest.mark.parametrize("dense", [[], [0]])
+@pytest.mark.parametrize("dictionaries", [{}, CITIES])
+def test_matches_of_segments_are_features_of_segments(
+    dense: list[int], dictionaries: dict[str, Any], tmp_path: Path
+) -> None:
+    models = [
+        CRF(
+            Segments(4, "bio", segment_features=[*dense, *features], dictionaries=dictionaries), "pos", l2=0.1
+        ).fit(WORDS, SPANS)
+        for features in (
+            [SegmentMatches(all_matches), SegmentMatches(title_matches)],
+            [last_word, capitals, title_of],
+        )
+    ]
+    sparse, called = models
+    assert sparse.structure_names_ == called.structure_names_
+    assert np.array_equal(sparse.weights_, called.weights_)
+    assert sparse.predict_nbest(WORDS, 3) == called.predict_nbest(WORDS, 3)
+    sparse.save(tmp_path / "m")
+    with pytest.raises(InputError, match="not loaded"):
+        load(tmp_path / "m").predict(WORDS)
+    for copy in (
+        load(tmp_path / "m", [all_matches, title_matches]),
+        load(tmp_path / "m", trust_functions=True),
+    ):
+        assert copy.structure == sparse.structure
+        assert copy.predict_nbest(WORDS, 3) == sparse.predict_nbest(WORDS, 3)
+
+
+def test_matches_that_no_segment_of_the_training_data_has(tmp_path: Path) -> None:
+    names = {}
+    for unseen in (False, True):
+        structure = Segments(segment_features=SegmentMatches(all_matches, unseen=unseen))
+        crf = CRF(structure, "pos", l2=0.1).fit(WORDS, SPANS)
+        names[unseen] = {*crf.structure_names_}
+        crf.save(tmp_path / "m")
+        assert load(tmp_path / "m").structure.segment_features[0].unseen == unseen
+    assert names[True] - names[False] == {
+        f"LOC last={word}" for word in ("flew", "to", "new", "is", "old", "and")
+    }
+    assert "O last=york" not in names[True]  # outside is one position each
+
+
+@pytest.mark.filterwarnings("ignore::crfkit.models.UnsavableModel")
+def test_matches_that_are_none_are_refused() -> None:
+    for wrong, message in (
+        ([(0, 9, "a")], r"sequence 0: the segment feature '<lambda>' gives the segment \(0, 9\)"),
+        ([(1, 1, "a")], r"gives the segment \(1, 1\), expected a start and an end within its 5 positions"),
+        ([(0, 1, [3])], "expected names or {name: number}"),
+        ([(0, 1)], r"the segment feature '<lambda>' failed \(ValueError"),
+    ):
+        listed: Any = wrong
+        structure = Segments(3, segment_features=SegmentMatches(lambda x, listed=listed: listed))  # type: ignore[misc]
+        with pytest.raises(InputError, match=message):
+            CRF(structure, features="pos").fit(WORDS, SPANS)
+    with pytest.raises(InputError, match="expected a function of x"):
+        SegmentMatches("a")  # type: ignore[arg-type]
 
 
 @pytest.mark.filterwarnings("ignore::crfkit.models.UnsavableModel")

@@ -1,9 +1,10 @@
-"""The features of whole segments: functions of (x, start, end), texts of columns, entries of dictionaries.
+"""The features of whole segments: functions of (x, start, end) or of x, texts of columns, entries of dictionaries.
 
 A cell is a pair (end, length): the segment of so many positions that ends with a position.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,12 @@ from crfkit.errors import FunctionError
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.tag_dictionary import sequence_words
 from crfkit.features.wording import shorten
-from crfkit.structures import SegmentFeature, Segments, function_name
+from crfkit.structures import SegmentFeature, SegmentMatches, Segments, function_name
 
 _LARGEST = 1e20
 Named = Iterable[tuple[str, float]]
 Reader = Callable[[int, int], Named]  # of (start, end): names and values
+Found = dict[tuple[int, int], list[tuple[str, float]]]  # (start, end) → names and values
 
 
 class SegmentCells(NamedTuple):
@@ -28,6 +30,25 @@ class SegmentCells(NamedTuple):
     ptr: Int64s  # [cells + 1]
     ids: Int32s
     values: Float64s
+
+
+class InputReader(NamedTuple):
+    """Reads the features of the segments of one input."""
+
+    readers: list[Reader]
+    some: set[tuple[int, int]] | None  # the only segments that have features; None: all may have some
+    unseen: list[Found]  # whose names have weights where no segment of the training data has them
+
+    def names(self, start: int, end: int) -> list[tuple[str, float]]:
+        """Names and values of the features of a segment."""
+        return [pair for reader in self.readers for pair in reader(start, end)]
+
+    def segments(self, T: int, longest: int) -> list[tuple[int, int]]:
+        """The segments up to a length that may have features, by end and length."""
+        if self.some is None:
+            return [(t - k + 1, t + 1) for t in range(T) for k in range(1, min(longest, t + 1) + 1)]
+        listed = [segment for segment in self.some if segment[1] - segment[0] <= longest]
+        return sorted(listed, key=lambda segment: (segment[1], -segment[0]))
 
 
 class SegmentReader:
@@ -48,15 +69,21 @@ class SegmentReader:
             if isinstance(feature, NotLoaded):
                 feature()
 
-    def names(self, n: int, x: Any, segments: Iterable[tuple[int, int]]) -> Iterator[list[tuple[str, float]]]:
-        """Names and values of the features of some segments (start, end) of input n."""
-        readers = [self._reader(n, x, feature) for feature in self._structure.segment_features]  # type: ignore[union-attr]
-        entries = self._matches(n, x)
-        for start, end in segments:
-            found = list(entries.get((start, end), ()))
-            for reader in readers:
-                found.extend(reader(start, end))
-            yield found
+    def read(self, n: int, x: Any) -> "InputReader":
+        """The features of the segments of input n."""
+        features: Any = self._structure.segment_features
+        tables = [self._matches(n, x)] if self._trie else []
+        readers = [_look_up(table) for table in tables]
+        unseen = []
+        for feature in features:
+            if isinstance(feature, SegmentMatches):
+                tables.append(_found(n, x, feature.function))
+                readers.append(_look_up(tables[-1]))
+                unseen += [tables[-1]] * feature.unseen
+            else:
+                readers.append(self._reader(n, x, feature))
+        sparse = len(tables) == len(readers)
+        return InputReader(readers, {*chain.from_iterable(tables)} if sparse else None, unseen)
 
     def cells(self, X: Sequence[Any], ptr: Int64s, longest: int, find: Mapping[str, int]) -> SegmentCells:
         """The features that have an id, of all segments up to a length."""
@@ -67,9 +94,9 @@ class SegmentReader:
         values: list[float] = []
         for n, x in enumerate(X):
             begin, T = int(ptr[n]), int(ptr[n + 1] - ptr[n])
-            listed = [(t - k + 1, t + 1) for t in range(T) for k in range(1, min(longest, t + 1) + 1)]
-            for (start, end), named in zip(listed, self.names(n, x, listed), strict=True):
-                known = [(find[name], value) for name, value in named if name in find]
+            reader = self.read(n, x)
+            for start, end in reader.segments(T, longest):
+                known = [(find[name], value) for name, value in reader.names(start, end) if name in find]
                 if known:
                     per_position[begin + end - 1] += 1
                     lengths.append(end - start)
@@ -90,11 +117,9 @@ class SegmentReader:
         words = list(sequence_words(n, x, feature, "a segment feature needs"))
         return lambda start, end: ((f"{feature}={' '.join(words[start:end])}", 1.0),)
 
-    def _matches(self, n: int, x: Any) -> dict[tuple[int, int], list[tuple[str, float]]]:
+    def _matches(self, n: int, x: Any) -> Found:
         """The segments that are entries of dictionaries."""
-        found: dict[tuple[int, int], list[tuple[str, float]]] = {}
-        if not self._trie:
-            return found
+        found: Found = {}
         words = list(sequence_words(n, x, self._structure.column, "a dictionary needs"))
         for start in range(len(words)):
             level = self._trie
@@ -107,13 +132,41 @@ class SegmentReader:
         return found
 
 
+def _look_up(table: Found) -> Reader:
+    return lambda start, end: table.get((start, end), ())
+
+
+def _found(n: int, x: Any, function: Callable[[Any], Iterable[tuple[int, int, Any]]]) -> Found:
+    """What a function gives for the segments that it yields; FunctionError for what are none of the input."""
+    where = f"sequence {n}: the segment feature {function_name(function)!r}"
+    found: Found = {}
+    try:
+        for start, end, given in function(x):
+            if not 0 <= start < end <= len(x):
+                raise FunctionError(
+                    f"{where} gives the segment {shorten((start, end))}, expected a start and an end within its "
+                    f"{len(x)} positions"
+                )
+            found.setdefault((int(start), int(end)), []).extend(_pairs(given, where))
+    except FunctionError:
+        raise
+    except Exception as error:
+        raise FunctionError(f"{where} failed ({type(error).__name__}: {error})") from error
+    return found
+
+
 def _named(n: int, x: Any, function: SegmentFeature, start: int, end: int) -> Named:
-    """What a function gives for a segment; InputError for what is neither names nor {name: value}."""
+    """What a function gives for a segment."""
     where = f"sequence {n}, positions {start} to {end - 1}: the segment feature {function_name(function)!r}"
     try:
         given = function(x, start, end)
     except Exception as error:
         raise FunctionError(f"{where} failed ({type(error).__name__}: {error})") from error
+    return _pairs(given, where)
+
+
+def _pairs(given: Any, where: str) -> Named:
+    """Names and values; FunctionError for what is neither names nor {name: value}."""
     if given is None:
         return ()
     if isinstance(given, str):

@@ -84,10 +84,15 @@ class SegmentMap:
                 pairs.setdefault(base.features[f], set()).add(known[base.types.names[c]])
         short = gold.lengths <= np.array(self.n_lengths)[gold.types]
         for n, (x, some) in enumerate(gold.by_sequence(dataset, short)):
-            listed = [(start, end) for start, end, _ in some]
-            for (_, _, c), named in zip(some, self._reader.names(n, x, listed), strict=True):
-                for name, _ in named:
+            reader = self._reader.read(n, x)
+            for start, end, c in some:
+                for name, _ in reader.names(start, end):
                     pairs.setdefault(name, set()).update(known.values() if every_type else (c,))
+            for table in reader.unseen:
+                for (start, end), named in table.items():
+                    possible = [c for c, k in enumerate(self.n_lengths) if end - start <= k]
+                    for name, _ in named if possible else ():
+                        pairs.setdefault(name, set()).update(possible)
         return replace(
             self,
             features=tuple(pairs),

@@ -16,7 +16,7 @@ from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, Patte
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
 from crfkit.structures.schemes import PLAIN, SCHEMES
-from crfkit.structures.segments import SegmentFeature, Segments, SegmentTypes, segment_labels
+from crfkit.structures.segments import SegmentFeature, SegmentMatches, Segments, SegmentTypes, segment_labels
 from crfkit.structures.spanning_tree import SpanningTree, allowed_arcs, is_tree, tree_output, tree_scores
 from crfkit.structures.spans import Span, SpanLabels
 from crfkit.structures.structure import AllowedLabels, Structure
@@ -69,6 +69,7 @@ __all__ = [
     "Rule",
     "ScoredOutput",
     "SegmentFeature",
+    "SegmentMatches",
     "SegmentTypes",
     "Segments",
     "Span",

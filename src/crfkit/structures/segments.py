@@ -26,6 +26,24 @@ _CHAIN = Chain()
 
 
 @dataclass(frozen=True)
+class SegmentMatches:
+    """Features of the few segments that have some: a function of x that yields (start, end, names).
+
+    It takes the place of a function of (x, start, end), which is called for every segment. Names may be {name: value}.
+    `unseen`: its names have weights also where no segment of the training data has them, so that a weight can say that
+    such segments do not exist.
+    """
+
+    function: Callable[[Any], Iterable[tuple[int, int, Any]]]
+    unseen: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the argument."""
+        if not callable(self.function):
+            raise ArgumentError(f"SegmentMatches.function is {self.function!r}, expected a function of x.")
+
+
+@dataclass(frozen=True)
 class Segments:
     """Segmentations: every position belongs to one segment, and segments have scores as a whole.
 
@@ -38,7 +56,8 @@ class Segments:
     further weight.
 
     `segment_features` are features of whole segments: a function of (x, start, end), x an input as it was given, that gives
-    a name, several names, or {name: value}; the number or the key of a column, for its texts, joined; or a list of these.
+    a name, several names, or {name: value}; `SegmentMatches`, where few segments have some; the number or the key of a
+    column, for its texts, joined; or a list of these.
     `dictionaries` ({"cities": ["Paris", "New York", ("Rio", "Branco")]}) have a feature where all words of a segment are an
     entry: texts are split at blanks, words are those of `column`. Only segments whose length has a weight have features.
 
@@ -49,7 +68,7 @@ class Segments:
     max_length: int | Mapping[Hashable, int] | None = None
     scheme: str | None = None
     longest_weighted: int = 20
-    segment_features: SegmentFeature | int | str | Sequence[SegmentFeature | int | str] = field(
+    segment_features: SegmentFeature | SegmentMatches | int | str | Sequence[Any] = field(
         default=(), repr=False
     )
     dictionaries: Mapping[str, Iterable[str | Sequence[str]]] = field(default_factory=dict, repr=False)
@@ -72,7 +91,8 @@ class Segments:
         listed = isinstance(self.segment_features, Iterable) and not isinstance(self.segment_features, str)
         features = tuple(self.segment_features) if listed else (self.segment_features,)  # type: ignore[arg-type]
         for feature in features:
-            if isinstance(feature, bool) or not (callable(feature) or isinstance(feature, int | str)):
+            known = callable(feature) or isinstance(feature, SegmentMatches | int | str)
+            if isinstance(feature, bool) or not known:
                 raise ArgumentError(
                     f"Segments.segment_features has {feature!r}, expected functions of (x, start, end) and columns."
                 )
@@ -99,9 +119,13 @@ class Segments:
         return None if found is None else int(found)
 
     @property
-    def functions(self) -> list[SegmentFeature]:
-        """The segment features that are functions."""
-        return [feature for feature in self.segment_features if callable(feature)]  # type: ignore[union-attr]
+    def functions(self) -> list[Callable[..., Any]]:
+        """The functions of segment features."""
+        given = [
+            feature.function if isinstance(feature, SegmentMatches) else feature
+            for feature in self.segment_features  # type: ignore[union-attr]
+        ]
+        return [feature for feature in given if callable(feature)]
 
     def types(self, labels: Sequence[Hashable]) -> "SegmentTypes":
         """The types of segments that these labels make; ValueError for labels that are none of the scheme."""

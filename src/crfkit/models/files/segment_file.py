@@ -1,7 +1,8 @@
 """Segments in a model file: what was asked for, and which lengths and features have weights.
 
     {"max_length": K | [[type, K], …] | null, "scheme", "longest_weighted", "column",
-     "features": [column | {"path": import path}, …], "dictionaries": [name, …], "names": F}, types as numbers
+     "features": [column | {"path": import path} | {"path": import path, "matches": unseen}, …],
+     "dictionaries": [name, …], "names": F}, types as numbers
 
 Lengths that have weights, features with their types, and the entries of dictionaries lie in arrays of their own. Functions
 are named by import path.
@@ -28,7 +29,7 @@ from crfkit.models.files.file_arrays import (
 )
 from crfkit.models.files.function_list import choose_functions
 from crfkit.models.files.model_file import Array, ModelFile
-from crfkit.structures import Segments, function_name
+from crfkit.structures import SegmentMatches, Segments, function_name
 
 _LONGEST = 2**31 - 1
 
@@ -62,7 +63,7 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
         "scheme": structure.scheme,
         "longest_weighted": int(structure.longest_weighted),
         "column": structure.column,
-        "features": [{"path": import_path(one)} if callable(one) else one for one in features],
+        "features": [_entry(one) for one in features],
         "dictionaries": list(structure.dictionaries),
         "names": len(segments.features),
     }
@@ -116,7 +117,15 @@ def with_functions(structure: Segments, given: object, *, trust: bool) -> Segmen
     chosen = choose_functions(structure.functions, given, "segment features", trust=trust)
     features: Any = structure.segment_features
     return replace(
-        structure, segment_features=[next(chosen) if callable(feature) else feature for feature in features]
+        structure,
+        segment_features=[
+            replace(feature, function=next(chosen))
+            if isinstance(feature, SegmentMatches)
+            else next(chosen)
+            if callable(feature)
+            else feature
+            for feature in features
+        ],
     )
 
 
@@ -156,8 +165,17 @@ def _dictionaries(file: ModelFile, names: list[Any], n_bytes: dict[str, Any]) ->
     }
 
 
+def _entry(feature: Any) -> Any:
+    if isinstance(feature, SegmentMatches):
+        return {"path": import_path(feature.function), "matches": feature.unseen}
+    return {"path": import_path(feature)} if callable(feature) else feature
+
+
 def _feature(entry: Any) -> Any:
-    return placeholder(path_setting(entry, "path")) if isinstance(entry, dict) else entry
+    if not isinstance(entry, dict):
+        return entry
+    function = placeholder(path_setting(entry, "path"))
+    return SegmentMatches(function, setting(entry, "matches", bool)) if "matches" in entry else function
 
 
 def _limit(entry: Any, names: Sequence[Hashable]) -> tuple[Hashable, int]:
