@@ -1,11 +1,10 @@
-"""`python -m benchmarks.organisations`: Chinese organisation names, first order, reranked and with patterns.
+"""`python -m benchmarks.organisations`: Chinese organisation names, first order, reranked and with patterns or segments.
 
 The setting of the SHO-CRF paper, Table 4, on the files at hand: MSRA (SIGHAN 2006) instead of the paper's year, ORG only,
 one label B I E S O for each character, characters and pairs of characters in a window of 5, F1 of exact spans. Side by
 side: a first-order chain; the same given the matches of the gazetteers as local features, and the 10, 20, 50 and 100 best
-label sequences of this one reranked by an averaged perceptron over higher-order features; and the first chain with
-these features
-as patterns, whose training begins with its weights.
+label sequences of this one reranked by an averaged perceptron over higher-order features; the first chain with these
+features as patterns, whose training begins with its weights; and segments, with those that look at one span.
 
 Held out of the training data are either blocks of neighbouring sentences (`--held-out blocks`), whose articles are learned
 from in part, or its last sentences (`--held-out end`), whose articles are new, as those of the test set are. `--part
@@ -20,9 +19,9 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from benchmarks.corpora import corpus_path
 from benchmarks.gazetteers import KINDS, Gazetteers, columns
@@ -30,15 +29,16 @@ from benchmarks.machine import machine
 from benchmarks.measure import PROJECT
 from benchmarks.memory import peak_mb
 from benchmarks.name_patterns import Configuration, NamePatterns, Row
+from benchmarks.name_segments import NameSegments
 from benchmarks.reranking import Candidates, Reranker
-from crfkit import CRF, LBFGS, Chain, Patterns
+from crfkit import CRF, LBFGS, Chain, Patterns, SegmentMatches, Segments
 from crfkit.data import read_columns
 from crfkit.evaluation import SpanCounts, span_report, spans
 from crfkit.models import UnreadColumns, UnsavableModel
 
 RESULTS = PROJECT / "benchmarks" / "results"
 QUICK = 400  # sentences of each file
-PARTS = ("table", "penalties", "families")
+PARTS = ("table", "penalties", "families", "segments")
 BLOCK = 50  # neighbouring sentences that are held out or learned from together: they may be of one article
 END = 4_000  # last sentences of the training data
 N_BEST = (10, 20, 50, 100)
@@ -48,6 +48,8 @@ PORTION = 2_000  # sentences whose lists are in memory at a time
 ITERATIONS, TOLERANCE = 250, 3e-4  # fewer iterations cost the chains with matches several points
 PATTERN_ITERATIONS = 60  # that begin with the weights of a chain
 L2 = {"patterns": 1.0, "default": 1.0}
+SEGMENT_ITERATIONS = 80
+SEGMENT_L2 = {"segments": 1.0, "default": 1.0}
 PENALTIES = (0.3, 1.0, 3.0)
 
 WINDOW = [
@@ -152,11 +154,16 @@ def active(labels: Sequence[str]) -> Sequence[str]:
 
 def organisations(tags: Sequence[str]) -> list[str]:
     """B I E S O for the organisations among BIO tags."""
-    labels = ["O"] * len(tags)
-    for span in spans(tags, "IOB2"):
-        if span.type == "ORG":
-            length = span.end - span.start
-            labels[span.start : span.end] = ["S"] if length == 1 else ["B", *["I"] * (length - 2), "E"]
+    chosen = [(span.start, span.end) for span in spans(tags, "IOB2") if span.type == "ORG"]
+    return span_labels(len(tags), chosen)
+
+
+def span_labels(n: int, chosen: Iterable[tuple[Any, ...]]) -> list[str]:
+    """B I E S O of n characters, for spans (start, end, …)."""
+    labels = ["O"] * n
+    for start, end, *_ in chosen:
+        length = end - start
+        labels[start:end] = ["S"] if length == 1 else ["B", *["I"] * (length - 2), "E"]
     return labels
 
 
@@ -186,8 +193,20 @@ def higher_order(
     return _model(structure, WINDOW, {**L2, "patterns": l2})
 
 
-def _model(structure: Chain | Patterns, template: Sequence[str], l2: float | dict[str, float]) -> CRF:
-    iterations = PATTERN_ITERATIONS if isinstance(structure, Patterns) else ITERATIONS
+def semi_markov(
+    gazetteers: Gazetteers | None,
+    families: Sequence[str] = NameSegments.FAMILIES,
+    l2: Mapping[str, float] = SEGMENT_L2,
+) -> CRF:
+    """Segments over characters, with the rules of the gazetteers as features of whole segments if they are given."""
+    rules = () if gazetteers is None else SegmentMatches(NameSegments(gazetteers, families), unseen=True)
+    return _model(Segments(scheme="iobes", segment_features=rules), WINDOW, dict(l2))
+
+
+def _model(
+    structure: Chain | Patterns | Segments, template: Sequence[str], l2: float | dict[str, float]
+) -> CRF:
+    iterations = {Patterns: PATTERN_ITERATIONS, Segments: SEGMENT_ITERATIONS}.get(type(structure), ITERATIONS)
     optimizer = LBFGS(max_iterations=iterations, tolerance=TOLERANCE)
     return CRF(structure, "\n".join(template), optimizer, l2=l2)
 
@@ -210,6 +229,13 @@ class Experiment:
             model.fit(self.X, self.y, start=start)
         seconds = time.process_time() - began
         return self._outcome(name, model.predict(self.test), seconds)
+
+    def segment_outcomes(self, name: str, model: CRF) -> list[Outcome]:
+        """Train segments; test the best labels, and the spans of the highest expected F1."""
+        best = self.outcome(name, model)
+        found = model.predict_spans(self.test, decode="f1")
+        predicted = [span_labels(len(x), spans) for x, spans in zip(self.test, found, strict=True)]
+        return [best, self._outcome(f"{name}, highest expected F1", predicted, best.seconds)]
 
     def _outcome(self, name: str, predicted: Sequence[Sequence[Hashable]], seconds: float) -> Outcome:
         outcome = Outcome(name, span_report(self.gold, predicted, "IOBES").overall, seconds)
@@ -269,7 +295,18 @@ def table(experiment: Experiment) -> str:
         experiment.outcome("first order, matches as local features", matched),
     ]
     patterns = experiment.outcome("higher order: patterns", higher_order(experiment.gazetteers), plain)
-    return _markdown([*chains, *experiment.reranked(matched), patterns])
+    cut = experiment.segment_outcomes("segments", semi_markov(experiment.gazetteers))
+    return _markdown([*chains, *experiment.reranked(matched), patterns, *cut])
+
+
+def segments(experiment: Experiment) -> str:
+    """Segments without and with the rules."""
+    return _markdown(
+        [
+            *experiment.segment_outcomes("segments without rules", semi_markov(None)),
+            *experiment.segment_outcomes("segments", semi_markov(experiment.gazetteers)),
+        ]
+    )
 
 
 def penalties(experiment: Experiment) -> str:
@@ -283,6 +320,9 @@ def penalties(experiment: Experiment) -> str:
     for l2 in PENALTIES:
         model = higher_order(experiment.gazetteers, l2=l2)
         outcomes.append(experiment.outcome(f"higher order, l2 of patterns = {l2}", model, base))
+    for l2, of_rules in product(PENALTIES[1:], repeat=2):
+        model = semi_markov(experiment.gazetteers, l2={"default": l2, "segments": of_rules})
+        outcomes += experiment.segment_outcomes(f"segments, l2 = {l2}, of rules {of_rules}", model)
     return _markdown(outcomes)
 
 
@@ -333,7 +373,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     train, test = corpora(QUICK if given.quick else given.share, given.held_out, quick=given.quick)
     experiment = Experiment(train, test)
     warnings.simplefilter("ignore", UnreadColumns)  # only patterns read the columns of gazetteers
-    measured = {"table": table, "penalties": penalties, "families": families}
+    measured = {"table": table, "penalties": penalties, "families": families, "segments": segments}
     texts = [
         " ".join(f"{key} {value}" for key, value in machine().items()),
         f"{len(train.texts):,} sentences to learn from, {len(test.texts):,} "

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.corpora import find_corpus
 from benchmarks.gazetteers import BLOCK, Gazetteers, Match, columns
 from benchmarks.name_patterns import NamePatterns
+from benchmarks.name_segments import NameSegments
 from benchmarks.name_spans import candidates, ending_spans, whole_names
 
 from benchmarks import organisations
@@ -88,12 +89,24 @@ def test_patterns_fire_where_labels_agree() -> None:
 
 
 @needs_gazetteers
+def test_rules_of_one_span_are_features_of_segments() -> None:
+    gazetteers = Gazetteers(["北京甲公司", "甲公司"], [[(0, 5)], []])
+    rows = [(character,) for character in "（北京乙公司）、北京甲公司、北京甲公司"]
+    found = {(start, end): names for start, end, names in NameSegments(gazetteers)(rows)}
+    assert {"place … 公司", "（ before … 公司", "from 北京 to 公司"} <= {*found[1, 6]}
+    assert "whole known always, once" in found[8, 13]
+    runs = organisations.runs_of(NamePatterns(gazetteers, NameSegments.FAMILIES)(rows))
+    in_patterns = {(start, start + len(run), name) for (start, run), names in runs.items() for name in names}
+    assert in_patterns == {(*span, name) for span, names in found.items() for name in names}
+
+
+@needs_gazetteers
 @needs_corpus
 def test_quick_run_has_all_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     organisations.main(["--quick", "--out", str(tmp_path)])
     text = (tmp_path / "organisations.md").read_text(encoding="utf-8")
     assert text.strip() == capsys.readouterr().out.strip()
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == 3 + len(organisations.N_BEST)
+    assert len(rows) == 5 + len(organisations.N_BEST)
     for row in rows:
         assert all(0 <= float(figure) <= 100 for figure in row.split("|")[2:5])
