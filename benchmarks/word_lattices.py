@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from crfkit import LBFGS
 from crfkit.compat import read_mecab, write_mecab
@@ -30,7 +30,7 @@ from crfkit.models import WordSegmenter
 DATA = Path(os.environ.get("CRFKIT_DATA", "data")) / "ja_gsd"
 TOOLS = Path("/usr/lib/mecab")
 N_FIELDS = 4  # parts of a part of speech
-N_THREADS = 2
+N_THREADS = int(os.environ.get("THREADS", "2"))
 N_FOLDS = 5
 Sentence = list[tuple[str, tuple[str, ...]]]
 
@@ -208,8 +208,26 @@ def untrained(folder: Path, c: float, **settings: Any) -> WordSegmenter:
     return WordSegmenter(dictionary, l2=1.0 / c, n_threads=N_THREADS, **settings)
 
 
-def train_mecab(folder: Path, corpus: Path, c: float, eta: float) -> tuple[list[float], list[float], int]:
-    """MeCab's objective at each evaluation, when each was printed, and the number of its features."""
+class Run(NamedTuple):
+    """The objective at each evaluation, and seconds between evaluations: by the clock and of all processors."""
+
+    n_weights: int
+    values: list[float]
+    n_evaluations: float
+    seconds: float
+    cpu_seconds: float
+
+    def __str__(self) -> str:
+        n = self.n_evaluations - 1
+        return (
+            f"{self.n_weights:,} weights, objective {self.values[0]:.5f} at 0, {self.values[-1]:.5f} after "
+            f"{self.n_evaluations:.0f} evaluations; {1000 * self.seconds / n:.1f} ms each, "
+            f"{1000 * self.cpu_seconds / n:.1f} ms of the processors"
+        )
+
+
+def train_mecab(folder: Path, corpus: Path, c: float, eta: float) -> Run:
+    """MeCab's training; the sentences are read before the first evaluation."""
     options = ["-d", folder, "-c", c, "-e", eta, "-p", N_THREADS, corpus, folder / "model"]
     command = ["stdbuf", "-oL", str(TOOLS / "mecab-cost-train"), *map(str, options)]
     values, times, n_features = [], [], 0
@@ -218,32 +236,41 @@ def train_mecab(folder: Path, corpus: Path, c: float, eta: float) -> tuple[list[
         for line in process.stdout:
             if found := re.search(r"target=([\d.]+)", line):
                 values.append(float(found[1]))
-                times.append(time.perf_counter())
+                times.append((time.perf_counter(), *cpu_times(process.pid)))
             elif found := re.search(r"Number of features:\s+(\d+)", line):
                 n_features = int(found[1])
-    return values, times, n_features
+    first, last = times[0], times[-1]
+    return Run(n_features, values, len(values), last[0] - first[0], last[1] - first[1])
+
+
+def cpu_times(process: int) -> tuple[float]:
+    """Seconds that the processors have worked for a process; 0 when it has just ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except (OSError, ProcessLookupError):
+        return (0.0,)
+    return (sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK"),)
+
+
+def train_ours(folder: Path, c: float) -> Run:
+    """The same here, to the minimum."""
+    times = []
+
+    def note(_: Any) -> None:
+        times.append((time.perf_counter(), time.process_time()))
+
+    model = untrained(folder, c, optimizer=LBFGS(max_iterations=2000, tolerance=1e-8, change=0))
+    history = model.fit(read_sentences("train"), callback=note).crf_.history_
+    (first, first_cpu), (last, last_cpu) = times[0], times[-1]
+    values = [record.objective for record in history]
+    n = history[-1].passes - history[1].passes + 1
+    return Run(len(model.crf_.weights_), values, n, last - first, last_cpu - first_cpu)
 
 
 def train_both(folder: Path, c: float) -> None:
-    """Seconds an evaluation, and the objective where both begin and end."""
-    begin = time.perf_counter()
-    values, times, n_features = train_mecab(folder, folder / "corpus", c, 1e-9)
-    each = (times[-1] - times[0]) / (len(times) - 1)
-    print(
-        f"mecab-cost-train: {n_features:,} features, objective {values[0]:.5f} at 0, {values[-1]:.5f} after"
-    )
-    print(f"  {len(values)} evaluations, {each:.4f} s each, {times[-1] - begin:.1f} s with reading")
-    begin = time.perf_counter()
-    model = untrained(folder, c, optimizer=LBFGS(max_iterations=2000, tolerance=1e-8, change=0)).fit(
-        read_sentences("train")
-    )
-    seconds, history = time.perf_counter() - begin, model.crf_.history_
-    each = (history[-1].seconds - history[0].seconds) / (history[-1].passes - 1)
-    print(
-        f"crfkit: {len(model.crf_.weights_):,} weights, objective {history[0].objective:.5f} at 0,", end=" "
-    )
-    print(f"{history[-1].objective:.5f} after")
-    print(f"  {history[-1].passes} evaluations, {each:.4f} s each, {seconds:.1f} s with reading")
+    """Both, one after the other."""
+    print("mecab-cost-train:", train_mecab(folder, folder / "corpus", c, 1e-9), flush=True)
+    print("crfkit:", train_ours(folder, c), flush=True)
 
 
 Spans = list[tuple[int, int, tuple[str, ...]]]

@@ -132,6 +132,26 @@ def test_save_and_load(trained: WordSegmenter, tmp_path: Path) -> None:
     assert again.dictionary.compared == 2
 
 
+def test_a_dictionary_of_plain_lists(tmp_path: Path) -> None:
+    """Default classes and templates, without rewriting: saved, and as sources."""
+    words = [("the", "D,x"), ("cat", "N"), ("at", "P,a,b"), ("a,b", 'N,"q"')]
+    sentences = [
+        [("the", "D,x"), ("cat", "N")],
+        [("dog", "N"), ("at", "P,a,b"), ("a,b", 'N,"q"'), ("9", "N")],
+    ]
+    model = WordSegmenter(WordDictionary.build(words, ["N", "P,a,b"]), l2=0.1).fit(sentences)
+    texts = ["thecatatdog", "a,b9at the"]
+    found = model.predict(texts)
+    assert [word.form for word in found[0]] == ["the", "cat", "at", "dog"]
+    model.save(tmp_path / "m")
+    assert crfkit.load(tmp_path / "m").predict(texts) == found
+    write_mecab(model, tmp_path / "d")
+    again = read_mecab(tmp_path / "d")
+    assert again.predict(texts) == model.with_costs().predict(texts)
+    for entry in model.dictionary.words:
+        assert again.dictionary.rewriting.rewrite(entry.fields).left == entry.fields
+
+
 def test_whole_costs(trained: WordSegmenter) -> None:
     """Analyses by whole numbers are those of the weights where these are not rounded away."""
     texts = [sentence.replace(" ", "") for sentence in SENTENCES]

@@ -81,7 +81,8 @@ def write_mecab(
     """Write the sources of a MeCab dictionary, in UTF-8, into a folder that exists or is made.
 
     `mecab-dict-index -d FOLDER -o FOLDER -f utf-8 -t utf-8` compiles it. Costs are whole numbers, so scores are rounded:
-    `model.with_costs(cost_factor)` has the same ones.
+    `model.with_costs(cost_factor)` has the same ones. An unknown word has the cost of its class: features of its form (`%w`)
+    have none.
     """
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
@@ -96,9 +97,10 @@ def write_mecab(
     )
     _write(path / "char.def", priced.classes.lines())
     _write(path / "feature.def", priced.templates.lines())
-    _write(path / "rewrite.def", priced.rewriting.lines())
     _write(path / "matrix.def", _matrix_lines(costs))
     every = [*priced.words, *(entry for entries in priced.unknown.values() for entry in entries)]
+    n_fields = {len(fields) for fields in [priced.boundary, *(entry.fields for entry in every)]}
+    _write(path / "rewrite.def", priced.rewriting.lines(n_fields))
     boundary = join_fields(priced.boundary)
     _write(path / "left-id.def", _contexts({e.left: e for e in every}, costs.shape[1], boundary))
     _write(path / "right-id.def", _contexts({e.right: e for e in every}, costs.shape[0], boundary))

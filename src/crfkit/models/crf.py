@@ -62,7 +62,8 @@ class CRF(Estimator, Generic[Label]):
     ----------
     structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
         `Chain(bigrams="observed")`; `Patterns([…])`: a chain in which whole runs of labels have weights; `Segments(…)`: a
-        semi-Markov chain; or a structure of your own, a `crfkit.structures.GraphStructure`
+        semi-Markov chain; `Lattice(…)`: inputs are `WordLattice`s, outputs paths of their arcs; or a structure of your own,
+        a `crfkit.structures.GraphStructure`
     features : None: a position is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
         "chunks"), a `Template` or its text: a position is a word or a tuple of columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,

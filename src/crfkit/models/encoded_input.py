@@ -74,9 +74,7 @@ class EncodedInput(NamedTuple):
         """For each sequence, the scores [T] of the positions of one label sequence: emission and transition into it."""
         potentials = self.answerer.potentials
         if not isinstance(potentials, ChainPotentials):
-            raise UnsupportedError(
-                "the scores of positions are for chains without patterns and feature functions"
-            )
+            raise UnsupportedError("the scores of positions are for plain chains")
         if self.model.potentials.feature_map.facets is not None:
             raise UnsupportedError("the scores of positions are for labels without facets")
         return [_along(potentials.scores(self.design, n), y) for n, y in enumerate(labels)]

@@ -88,11 +88,15 @@ class Rewriting:
             rules[section].append(Rule(split_fields(columns[0]), split_fields(columns[1])))
         return cls(*(tuple(rules[name]) for name in SECTIONS))
 
-    def lines(self) -> Iterator[str]:
-        """The lines of a `rewrite.def`."""
+    def lines(self, n_fields: Iterable[int] = ()) -> Iterator[str]:
+        """The lines of a `rewrite.def`; a section without rules has one for each of these numbers of fields."""
+        kept = [
+            Rule(("*",) * n, tuple(f"${i + 1}" for i in range(n)))
+            for n in sorted(set(n_fields), reverse=True)
+        ]
         for name in SECTIONS:
             yield f"[{name} rewrite]"
-            for rule in getattr(self, name) or (Rule(("*",), ("$1",)),):
+            for rule in getattr(self, name) or kept:
                 yield f"{join_fields(rule.pattern)}\t{join_fields(rule.result)}"
 
     def rewrite(self, fields: Fields) -> RewrittenFields:
