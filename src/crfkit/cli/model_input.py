@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CRFKIT, CRFSUITE = "crfkit", "crfsuite"
 BLANKS = " "  # runs of blanks and tabs
+_OTHERS = {"Parser": "a parser, for crfkit parse", "WordSegmenter": "a word segmenter, for Python"}
 
 
 class FileForm(NamedTuple):
@@ -90,8 +91,7 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
     else:
         crf = {CRFSUITE: read_crfsuite, "wapiti": read_wapiti, CRFKIT: load}[toolkit](path)
     if not isinstance(crf, CRF):
-        kinds = {"Parser": "a parser, for crfkit parse", "WordSegmenter": "a word segmenter, for Python"}
-        raise InputError(f"{path}: {kinds[type(crf).__name__]}")
+        raise InputError(f"{path}: {_OTHERS[type(crf).__name__]}")
     form = FileForm.of(path, crf) if toolkit == CRFKIT else FileForm.default(crf)
     if n_columns is not None:
         try:
