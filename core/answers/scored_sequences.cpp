@@ -8,6 +8,14 @@
 #include "base/threads.hpp"
 
 namespace crfkit {
+namespace {
+
+// What rounding takes from the probability of a span that is certain, or as likely as the threshold.
+constexpr double kRounding = 1e-12;
+
+double without_rounding(double probability) { return probability < 1 - kRounding ? probability : 1; }
+
+}  // namespace
 
 // Calls function(n, first position, sequence) for every sequence that is not empty.
 template <class Function>
@@ -78,7 +86,9 @@ std::vector<std::vector<ScoredSpan>> ScoredSequences::spans(const SpanLabels& la
     if (!(threshold > 0)) throw std::invalid_argument("the threshold of spans must be above 0");
     std::vector<std::vector<ScoredSpan>> out(static_cast<std::size_t>(design_.n_sequences()));
     each_sequence(n_threads, [&](std::int64_t n, std::int64_t, ScoredSequence& sequence) {
-        sequence.spans(labels, threshold, out[n]);
+        sequence.spans(labels, threshold * (1 - kRounding), out[n]);
+        for (ScoredSpan& span : out[n])
+            span.probability = std::max(threshold, without_rounding(span.probability));
         std::sort(out[n].begin(), out[n].end());
     });
     return out;
@@ -93,6 +103,7 @@ std::vector<std::vector<ScoredSpan>> ScoredSequences::decoded_spans(const SpanLa
         sequence.decode(decoded.data());
         out[n] = labels.read(decoded.data(), static_cast<std::int64_t>(decoded.size()));
         if (!out[n].empty()) sequence.span_probabilities(labels, out[n]);
+        for (ScoredSpan& span : out[n]) span.probability = without_rounding(span.probability);
     });
     return out;
 }

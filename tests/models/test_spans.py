@@ -101,6 +101,19 @@ def test_allowed_labels_restrict_the_spans(trained: CRF) -> None:
     )
 
 
+@pytest.mark.parametrize("structure", [crfkit.Chain(), crfkit.Chain(bigrams="bio"), crfkit.Segments()])
+def test_spans_that_are_certain_reach_the_threshold_of_1(structure: Any) -> None:
+    random = np.random.default_rng(0)
+    X = random.choice([*"abc"], (10, 40)).tolist()
+    Y = [["O", *random.choice(["O", "B-X", "B-X I-X", "B-X I-X I-X"], 40)] for _ in X]
+    Y = [" ".join(y).split()[:40] for y in Y]
+    crf: CRF = CRF(structure, features="U:%x[0,0]\nU:%x[-1,0]\nB", l2=0.01).fit(X, Y)
+    allowed = [[[label] for label in y] for y in Y]
+    expected = [[Span(*span) for span in evaluation.spans(y)] for y in Y]
+    for decode in (None, "viterbi", "f1"):
+        assert crf.predict_spans(X, 1.0, decode=decode, allowed=allowed) == expected
+
+
 def test_plain_labels_are_runs_of_equal_labels() -> None:
     crf = CRF().fit(X, [["a", "a", "b", "O"], ["b", "O"], [], ["O"]])
     expected = every_span(crf, X[0], "plain")
