@@ -49,7 +49,7 @@ ITERATIONS, TOLERANCE = 250, 3e-4  # fewer iterations cost the chains with match
 PATTERN_ITERATIONS = 60  # that begin with the weights of a chain
 L2 = {"patterns": 1.0, "default": 1.0}
 SEGMENT_ITERATIONS = 80
-SEGMENT_L2 = {"segments": 1.0, "default": 1.0}
+SEGMENT_L2 = {"segments": 3.0, "default": 1.0}
 PENALTIES = (0.3, 1.0, 3.0)
 
 WINDOW = [
