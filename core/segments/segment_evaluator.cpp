@@ -36,6 +36,7 @@ double SegmentEvaluator<Real>::evaluate(const double* w, const double* v, double
     tables_.start.assign(tables_.stride, Real(0));  // transitions are those between segments
     tables_.end.assign(tables_.stride, Real(0));
     counts_.clear(segments_.table.n_lengths, segments_.table.stride);
+    own_sums_.assign(static_cast<std::size_t>(model_.n_own()), 0.0);
     hard_.clear();
     sums_.clear(out, n_threads);
     std::fill(out + layout_.n_weights(), out + source_.n_weights, 0.0);
@@ -166,6 +167,8 @@ template <class Real>
 void SegmentEvaluator<Real>::collect(std::size_t i) {
     for (std::size_t chunk = 0; chunk + 1 < blocks_[i].chunks.size(); ++chunk) {
         counts_.add(chunks_[chunk].counts, 1.0, segments_.table.n_lengths);
+        for (const auto& [id, number] : counts_.own) own_sums_[id] += number;
+        counts_.own.clear();
         hard_.insert(hard_.end(), chunks_[chunk].hard.begin(), chunks_[chunk].hard.end());
     }
 }
@@ -174,6 +177,8 @@ template <class Real>
 void SegmentEvaluator<Real>::finish(double* out, int n_threads) {
     sums_.write_rows(out, n_threads);
     segments_.add_gradient(counts_, out);
+    for (std::size_t id = 0; id < own_sums_.size(); ++id)
+        out[layout_.n_weights() + static_cast<std::int64_t>(id)] += own_sums_[id];
 }
 
 template class SegmentEvaluator<float>;

@@ -70,6 +70,7 @@ class SegmentEvaluator final : public BlockedEvaluator {
     std::vector<Work> work_;
     std::vector<Chunk> chunks_;
     SegmentCounts counts_;
+    std::vector<double> own_sums_;  // [W] numbers of segment features
     std::vector<std::int64_t> hard_;
 };
 

@@ -21,13 +21,14 @@ bool SegmentPass::load(std::int64_t n) {
         }
     const std::int64_t size = static_cast<std::int64_t>(cells_.size()) * Q;
     cell_scores_.assign(size, 0.0);
-    factors_.resize(size);
+    factors_.assign(size, 1.0);
     for (std::size_t i = 0; i < cells_.size(); ++i)
         model_.each_pair(features, cells_[i], [&](std::int32_t c, std::int64_t id, double value) {
             cell_scores_[static_cast<std::int64_t>(i) * Q + c] += value * weights_.own[id];
         });
     bool near = true;
     for (std::int64_t i = 0; i < size; ++i) {
+        if (cell_scores_[i] == 0) continue;  // most types have no weight for the features of a cell
         near = near && std::abs(cell_scores_[i]) <= kFarLengths;
         factors_[i] = std::exp(cell_scores_[i]);
     }

@@ -125,7 +125,6 @@ void SegmentWeights::add_gradient(const SegmentCounts& counts, double* out) cons
         out[own_begin + model_.length_weight(c, known + 1)] += longer;
     }
     arcs_.add_gradient(arcs, start, end, out);
-    for (const auto& [id, number] : counts.own) out[own_begin + id] += number;
 }
 
 }  // namespace crfkit

@@ -38,7 +38,7 @@ class SegmentWeights {
 
     // False where numbers are too far apart for scaled messages.
     bool set(const double* w);
-    // Adds the gradient of all weights but those of features of positions.
+    // Adds the gradient of transitions and lengths.
     void add_gradient(const SegmentCounts& counts, double* out) const;
     double length(std::int32_t c, std::int64_t k) const;
     double transition(std::int32_t before, std::int32_t c) const {
