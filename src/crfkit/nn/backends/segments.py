@@ -28,7 +28,6 @@ class SegmentBackend(ABC):
     """log Z, its gradient and the best segmentation of the problems that it suits."""
 
     name: str
-    is_early = False  # whether gradients are computed in the forward pass
 
     @abstractmethod
     def value(
@@ -41,6 +40,10 @@ class SegmentBackend(ABC):
         self, problem: SegmentProblem, upstream: Tensor | None, kept: Sequence[Tensor], sign: int = 1
     ) -> Sequence[Tensor | None]:
         """sign · Σ_b upstream_b ∇ log Z_b by each score, None by those that are absent; `upstream` [B], None for 1."""
+
+    def is_early(self, problem: SegmentProblem) -> bool:
+        """Whether the gradient is computed in the forward pass."""
+        return False
 
     def summed(self, problem: SegmentProblem) -> Summed:
         """Messages in both directions in float64, which other questions start from; without a graph."""
@@ -120,7 +123,7 @@ def _value(
 class _SegmentValue(torch.autograd.Function):
     """log Z, or score − log Z, whose gradient is the probabilities of the parts.
 
-    Backends whose launches take less time than PyTorch's engine compute the gradient in the forward pass, for an upstream
+    Where kernels take less time than PyTorch's engine, the gradient is computed in the forward pass, for an upstream
     gradient of 1. Where that of all sequences is one number, as in a loss, the backward pass multiplies by it.
     """
 
@@ -131,7 +134,7 @@ class _SegmentValue(torch.autograd.Function):
         value, kept = _value(ctx.backend, problem, score, True)
         ctx.sign = 1 if score is None else -1
         ctx.early = None
-        if ctx.backend.is_early:
+        if ctx.backend.is_early(problem):
             ctx.early = ctx.backend.gradient(problem, None, kept, ctx.sign)
         ctx.save_for_backward(*parts, *kept)
         return value

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import torch
@@ -28,6 +29,9 @@ MOST_OPEN = 32768  # open segments of a program, padded: what its registers hold
 PER_WARP, MOST_WARPS = 1024, 16  # numbers of the ring and of the transitions
 WARPS_OF_RING = 8  # where that is larger than the transitions: sums need more registers than maxima
 CHUNK, MANY_LENGTHS = 64, 32  # positions of a turn of the gradient; twice as many with more lengths
+FEW_SEGMENTS = (
+    2**22
+)  # of all begins, lengths and labels, up to which gradients are computed in the forward pass
 MOST_SUMS = 2**26  # numbers that chunks leave to be added up
 NUMBERS, PARTS = 32, 32  # of a program that adds them up
 
@@ -36,7 +40,6 @@ class SegmentKernels(SegmentBackend):
     """Up to 128 labels, and as many lengths as registers hold."""
 
     name = "triton"
-    is_early = True
 
     def suits(self, problem: SegmentProblem) -> bool:
         """Whether there are kernels for this problem."""
@@ -45,6 +48,10 @@ class SegmentKernels(SegmentBackend):
             return False
         block, slots, _ = _sizes(K, L)
         return slots * block <= MOST_OPEN
+
+    def is_early(self, problem: SegmentProblem) -> bool:
+        """For small batches, whose time is that of the host."""
+        return prod(problem.shape) <= FEW_SEGMENTS
 
     @on_its_device
     def value(
