@@ -106,6 +106,16 @@ def test_what_is_forbidden_has_no_probability_at_all() -> None:
     assert never.predict_spans(labels, 1e-9) == never.predict_spans(labels, decode="viterbi") == [[]]
 
 
+def test_spans_that_are_certain_reach_the_threshold_of_one() -> None:
+    torch.manual_seed(0)
+    labels = ["O", "B-x", "I-x"]
+    allowed = torch.zeros(1, 30, 3, dtype=torch.bool)
+    allowed[:, 1:, 2] = allowed[:, 0, 1] = True  # one span
+    chains = ChainDistribution(torch.randn(1, 30, 3).double(), allowed=allowed)
+    for decode in (None, "viterbi", "f1"):
+        assert chains.predict_spans(labels, 1.0, decode=decode) == [[(0, 30, "x", 1.0)]]
+
+
 def trained_chain() -> tuple[Any, list[Any], ChainDistribution]:
     """A trained model, inputs, and their scores as a batch, which is read from the weights."""
     rng = np.random.default_rng(3)

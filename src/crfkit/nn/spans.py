@@ -33,9 +33,9 @@ from crfkit.nn.problem.chain import (
 )
 from crfkit.structures import Span, SpanLabels
 
-MOST_IN_DOUBLE = (
-    128  # states; the marginals of more are in the precision of the scores on a GPU, as its kernels are
-)
+# states; the marginals of more are in the precision of the scores on a GPU, as its kernels are
+MOST_IN_DOUBLE = 128
+ROUNDING = 1e-12  # what a span that is certain, or as likely as the threshold, may lose of its probability
 
 
 class SpanStates(NamedTuple):
@@ -142,7 +142,7 @@ class ChainSpans:
             at = torch.minimum(start + k, last)
             moved = (mass[:, :, None] * self.goes[row, at, kind]).sum(1)
             mass = torch.where((at < last)[:, None], moved, mass)
-        return torch.where(known, (mass * self.stops[row, last, kind]).sum(1), 0.0)
+        return torch.where(known, (mass * self.stops[row, last, kind]).sum(1), 0.0).clamp_max(1.0)
 
     def find(self, threshold: float) -> tuple[Tensor, Tensor]:
         """All spans of probability `threshold` > 0 or more: [n, 4] sequence, start, end, type, in order; probabilities [n].
@@ -150,22 +150,23 @@ class ChainSpans:
         All begins are followed together, length by length. What is left of a span only falls with its length, so it is
         dropped once it is below the threshold.
         """
-        row, start, kind = torch.nonzero(self.begins.sum(-1) >= threshold, as_tuple=True)
+        least = threshold * (1 - ROUNDING)
+        row, start, kind = torch.nonzero(self.begins.sum(-1) >= least, as_tuple=True)
         mass, last = self.begins[row, start, kind], start  # [n, M]: up to the token `last`, by its label
         spans, found = list[Tensor](), list[Tensor]()
         while True:
             probability = (mass * self.stops[row, last, kind]).sum(1)
             ends = torch.stack([row, self._positions[row, start], self._positions[row, last] + 1, kind], 1)
-            reached = probability >= threshold
+            reached = probability >= least
             spans.append(ends[reached])
             found.append(probability[reached])
             mass = (mass[:, :, None] * self.goes[row, last, kind]).sum(1)
-            (left,) = torch.nonzero(mass.sum(1) >= threshold, as_tuple=True)
+            (left,) = torch.nonzero(mass.sum(1) >= least, as_tuple=True)
             if len(left) == 0:
                 break
             row, start, kind, mass, last = row[left], start[left], kind[left], mass[left], last[left] + 1
         order = in_order(torch.cat(spans), self._kept.shape[1], self.begins.shape[2])
-        return torch.cat(spans)[order], torch.cat(found)[order]
+        return torch.cat(spans)[order], torch.cat(found)[order].clamp_max(1.0)
 
     def select(
         self, argmax: Callable[[], Tensor], threshold: float | None, decode: str | None
@@ -199,7 +200,8 @@ class ChainSpans:
         """The spans of each sequence, with the names of their types."""
         found: list[list[Span]] = [[] for _ in range(len(self._kept))]
         for (row, start, end, kind), p in zip(spans.tolist(), probabilities.tolist(), strict=True):
-            found[row].append(Span(start, end, self.labels.types[kind], p))
+            certain = p >= 1 - ROUNDING
+            found[row].append(Span(start, end, self.labels.types[kind], 1.0 if certain else p))
         return found
 
 
