@@ -110,10 +110,10 @@ def test_spans_that_are_certain_reach_the_threshold_of_one() -> None:
     torch.manual_seed(0)
     labels = ["O", "B-x", "I-x"]
     allowed = torch.zeros(1, 30, 3, dtype=torch.bool)
-    allowed[:, 1:, 2] = allowed[:, 0, 1] = True  # one span
-    chains = ChainDistribution(torch.randn(1, 30, 3).double(), allowed=allowed)
+    allowed[:, :, 2] = allowed[:, 0, 1] = True  # one span, which B-x or I-x begins
+    chains = ChainDistribution(torch.randn(20, 30, 3).double(), allowed=allowed.expand(20, 30, 3))
     for decode in (None, "viterbi", "f1"):
-        assert chains.predict_spans(labels, 1.0, decode=decode) == [[(0, 30, "x", 1.0)]]
+        assert chains.predict_spans(labels, 1.0, decode=decode) == 20 * [[(0, 30, "x", 1.0)]]
 
 
 def trained_chain() -> tuple[Any, list[Any], ChainDistribution]:
