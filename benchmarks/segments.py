@@ -68,11 +68,13 @@ def iteration(limit: int | None) -> Outcome:
 
 
 def random_sequences(n_types: int, longest: int, n: int, length: int) -> tuple[Any, Labels]:
-    """Sequences of random words and segments, with all labels of all types and a segment of the greatest length."""
+    """Sequences of random words and segments; each begins with a segment of every type."""
     random = np.random.default_rng(n_types)
     X, y = [], []
     for _ in range(n):
         labels: list[Any] = []
+        for kind in range(n_types):
+            labels += segment_labels(str(kind), min(longest, 2), "bio")
         while len(labels) < length:
             left = min(longest, length - len(labels))
             labels += segment_labels(str(random.integers(n_types)), int(random.integers(1, left + 1)), "bio")
@@ -110,12 +112,19 @@ def tags(x: Any, start: int, end: int) -> list[str]:
     return [f"tags={' '.join(inside)}", f"ends={inside[0]} {inside[-1]}", f"around={before} {after}"]
 
 
+def words(x: Any, start: int, end: int) -> list[str]:
+    """The words of a segment of several."""
+    inside = [row[0].lower() for row in x[start:end]]
+    return [f"words={' '.join(inside)}", f"ends={inside[0]} {inside[-1]}"] if end - start > 1 else []
+
+
 MODELS: dict[str, tuple[Callable[[], Chain | Segments], str]] = {
     "chain": (Chain, "bio"),
     "chain, IOBES": (Chain, "iobes"),
     "segments": (Segments, "bio"),
     "segments, IOBES": (Segments, "iobes"),
     "segments, IOBES, tags of segments": (partial(Segments, segment_features=tags), "iobes"),
+    "segments, IOBES, words of segments": (partial(Segments, segment_features=words), "iobes"),
 }
 
 
@@ -153,7 +162,10 @@ def _accuracy(
     l2: float,
 ) -> Outcome:
     start = time.process_time()
-    crf = CRF(structure, features=TASK.preset, l2=l2, n_threads=1).fit(train[0], in_scheme(train[1], scheme))
+    whole = isinstance(structure, Segments) and structure.segment_features
+    strength = {"default": l2, "segments": 4 * l2} if whole else l2
+    crf = CRF(structure, features=TASK.preset, l2=strength, n_threads=1)
+    crf.fit(train[0], in_scheme(train[1], scheme))
     report = span_report(in_scheme(test[1], scheme), crf.predict(test[0]))
     return {"f1": report.overall.f1, "weights": len(crf.weights_), "fit_cpu": time.process_time() - start}
 
