@@ -4,9 +4,11 @@
 // that a path has a span of type c which ends with position `last`, still holds position t, and passes node j
 // of level t. With the labels a = label(src e) and b = label(j),
 //
-//   r_last(j)  = Σ of P(e) over the arcs e that leave j to a label which does not continue the span, or to
-//   END r_{t−1}(a) = Σ_j r_t(j) back(e) over the arcs for which b continues the span of a P(the span begins
-//   at t) = the same sum over all other arcs.
+//   r_last(j)  = Σ P(e) over the arcs e that leave j to END or to a label that does not continue the span,
+//
+//   r_{t−1}(a) = Σ_j r_t(j) back(e) over the arcs for which b continues the span of a,
+//
+//   P(the span begins at t) = the same sum over all other arcs.
 //
 // Arcs may pass inner nodes, where labels before and after are not known together. But for one type, b
 // continues a where b follows and a goes on: the part of the mass whose b follows is taken along separately,
