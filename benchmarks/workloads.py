@@ -186,7 +186,9 @@ def questions(data: Any) -> Work:
 
 
 def treebank(data: Any) -> list[Any]:
-    return list(crfkit().data.read_conllu(io.StringIO(data["conllu"])))
+    from crfkit.data import read_conllu
+
+    return list(read_conllu(io.StringIO(data["conllu"])))
 
 
 def parser_training(optimizer: str, n: int) -> Callable[[Any], Work]:
