@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from crfkit.errors import ArgumentError, FileFormatError, InputError, UnsavableError, reword
 from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
 from crfkit.models.files.file_arrays import count_setting, name_damage, path_setting, setting
+from crfkit.models.files.function_list import explain_unnamed
 
 _RENAMED_PARTS = {"arcs": "transitions"}  # what functions look at, in files of earlier versions
 
@@ -26,13 +27,10 @@ class StoredFunctions(NamedTuple):
 def unsavable(functions: FeatureFunctions) -> str | None:
     """Why no file can name these functions; None where one can."""
     paths, length = functions.paths()
-    for name, path in zip((*(f.name for f in functions), "length"), (*paths, length), strict=True):
-        if path is None:
-            return (
-                f"the feature function {name!r} has no import path; expected a function that stands in a module, "
-                "not a lambda or one that is defined inside another function"
-            )
-    return None
+    names = (*(function.name for function in functions), "length")
+    return explain_unnamed(
+        (f"the feature function {name!r}", path) for name, path in zip(names, (*paths, length), strict=True)
+    )
 
 
 def to_json(function_map: FunctionMap) -> dict[str, Any]:

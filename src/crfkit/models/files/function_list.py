@@ -22,3 +22,14 @@ def choose_functions(
             f"{', '.join(map(repr, functions)) or 'none'}"
         )
     return iter(new)
+
+
+def explain_unnamed(paths: Iterable[tuple[str, str | None]]) -> str | None:
+    """Why no file can name functions, of which each is described, with its import path; None where one can."""
+    for function, path in paths:
+        if path is None:
+            return (
+                f"{function} has no import path; expected a function that stands in a module, not a lambda or one that is "
+                "defined inside another function"
+            )
+    return None

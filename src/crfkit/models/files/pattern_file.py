@@ -24,7 +24,7 @@ from crfkit.models.files.file_arrays import (
     setting,
     unpack_texts,
 )
-from crfkit.models.files.function_list import choose_functions
+from crfkit.models.files.function_list import choose_functions, explain_unnamed
 from crfkit.models.files.model_file import Array, ModelFile
 from crfkit.structures import (
     FIRST,
@@ -122,13 +122,10 @@ class StoredPatterns(NamedTuple):
 
 def unsavable(structure: Patterns) -> str | None:
     """Why no file can name the functions of these patterns; None where one can."""
-    for function in functions_of(structure):
-        if import_path(function) is None:
-            return (
-                f"the function {function_name(function)!r} of its patterns has no import path; expected a function that "
-                "stands in a module, not a lambda or one that is defined inside another function"
-            )
-    return None
+    return explain_unnamed(
+        (f"the function {function_name(function)!r} of its patterns", import_path(function))
+        for function in functions_of(structure)
+    )
 
 
 def with_functions(structure: Patterns, given: object, *, trust: bool) -> Patterns:

@@ -27,7 +27,7 @@ from crfkit.models.files.file_arrays import (
     setting,
     unpack_texts,
 )
-from crfkit.models.files.function_list import choose_functions
+from crfkit.models.files.function_list import choose_functions, explain_unnamed
 from crfkit.models.files.model_file import Array, ModelFile
 from crfkit.structures import SegmentMatches, Segments, function_name
 
@@ -103,13 +103,10 @@ def unpack(
 
 def unsavable(structure: Segments) -> str | None:
     """Why no file can name the functions of these segments; None where one can."""
-    for function in structure.functions:
-        if import_path(function) is None:
-            return (
-                f"the segment feature {function_name(function)!r} has no import path; expected a function that stands in a "
-                "module, not a lambda or one that is defined inside another function"
-            )
-    return None
+    return explain_unnamed(
+        (f"the segment feature {function_name(function)!r}", import_path(function))
+        for function in structure.functions
+    )
 
 
 def with_functions(structure: Segments, given: object, *, trust: bool) -> Segments:
