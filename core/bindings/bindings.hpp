@@ -18,6 +18,7 @@ void bind_designs(nanobind::module_& m);          // layouts of weights, and des
 void bind_questions(nanobind::module_& m);  // every question on data sets at the weights of a trained model
 void bind_lattices(nanobind::module_& m);   // nodes and arcs with features of their own
 void bind_paths(nanobind::module_& m);      // the questions on the paths of any graph
+void bind_graphs(nanobind::module_& m);     // factor graphs
 void bind_trellis(nanobind::module_& m);    // patterns, and the trellises in which they fire
 void bind_output_graphs(nanobind::module_& m);      // graphs of label sequences, and data sets of such
 void bind_segments(nanobind::module_& m);           // semi-Markov chains

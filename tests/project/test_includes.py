@@ -30,11 +30,12 @@ MAP: dict[str, set[str]] = {
     },  # feature functions beside patterns
     "output_graphs": {"base", "data", "paths", "training", "lattice"},  # feature functions in their graphs
     "segments": {"base", "kernels", "data", "paths", "training"},
+    "graphs": {"base", "kernels", "data", "training"},
     "trees": {"base", "kernels", "training"},
     "formats": {"base", "text", "data"},
 }
 BELOW = {"base", "kernels", "data", "paths"}
-STRUCTURES = {"chain", "lattice", "output_graphs", "patterns", "segments", "trees"}
+STRUCTURES = {"chain", "graphs", "lattice", "output_graphs", "patterns", "segments", "trees"}
 MAP["losses"] = BELOW | STRUCTURES | {"training"}  # which backend a loss takes
 MAP["answers"] = BELOW | STRUCTURES | {"training"}  # what a trained model is asked
 MAP["bindings"] = set(MAP)

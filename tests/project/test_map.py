@@ -22,7 +22,7 @@ MAP: dict[str, set[str]] = {
     "lazy": set(),
     "arrays": set(),
     "errors": set(),
-    "data": {"errors", "lazy"},
+    "data": {"structures", "errors", "lazy", "arrays"},
     "structures": {"errors", "arrays"},
     "optimizers": {"errors", "arrays"},
     "evaluation": {"data", "errors"},

@@ -4,6 +4,9 @@ from crfkit.errors import NoOutputError
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, ScoredOutput
+from crfkit.structures.factor_graph import Assignment, FactorGraph, GraphMarginals, Variable
+from crfkit.structures.factor_tables import FactorTables
+from crfkit.structures.factors import CountFactor, EqualFactor, Factor, ListFactor, TableFactor
 from crfkit.structures.gates import Condition, Gate, Macro, parse_gate
 from crfkit.structures.graph_structure import Arc, GraphStructure, OutputGraph
 from crfkit.structures.label_counts import ANYWHERE, FIRST, LAST, Affixes, Gram, Ngrams, places
@@ -34,6 +37,7 @@ __all__ = [
     "Affixes",
     "AllowedLabels",
     "Arc",
+    "Assignment",
     "Automaton",
     "Bigrams",
     "Chain",
@@ -42,14 +46,21 @@ __all__ = [
     "Condition",
     "Configurations",
     "CostMatrix",
+    "CountFactor",
     "Effort",
+    "EqualFactor",
+    "Factor",
+    "FactorGraph",
+    "FactorTables",
     "Gate",
     "Gram",
+    "GraphMarginals",
     "GraphStructure",
     "Growth",
     "LabelUnits",
     "Lattice",
     "LatticeArc",
+    "ListFactor",
     "Macro",
     "MatcherState",
     "MatcherWriter",
@@ -77,6 +88,8 @@ __all__ = [
     "SpanningTree",
     "Structure",
     "Support",
+    "TableFactor",
+    "Variable",
     "WordLattice",
     "allowed_arcs",
     "function_name",

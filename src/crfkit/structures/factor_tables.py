@@ -1,0 +1,157 @@
+"""A factor graph by dense tables alone, which is what the core reads.
+
+Factors that are no tables are written with variables that are added for them, so that no table grows with the number of
+variables:
+
+- a list of n configurations over many variables: one more variable, the configuration, with n values; a table of zeros and
+  −inf for it and each variable;
+- the number of variables with a value: the numbers among the first 1, 2, 3, … of them, each given the one before;
+- equality: each variable equals the one before.
+
+Every assignment of the graph belongs to exactly one of the tables with a score above −inf, so log Z, marginals and all other
+answers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
+from crfkit.errors import ShapeError
+from crfkit.structures.factors import CountFactor, EqualFactor, Factor, ListFactor, TableFactor
+
+SMALL_TABLE = 4096  # entries up to which a list of configurations is written as a table
+
+
+@dataclass(frozen=True, eq=False)
+class FactorTables:
+    """Variables with cardinalities and tables of scores, the last variable of a table the fastest.
+
+    Factor f of the graph has its scores at `places[f]` of the flat `scores`; −1 marks one that no assignment has.
+    """
+
+    n_variables: int  # of the graph: the first ones; the rest are added
+    cardinalities: Int32s  # [V]
+    scope_ptr: Int64s  # [F + 1]
+    scopes: Int32s  # variables of each table
+    table_ptr: Int64s  # [F + 1] where each table begins among the scores
+    scores: Float64s
+    places: Sequence[Int64s]
+
+    def with_scores(self, scores: Sequence[Float64s], other: float | None = None) -> Float64s:
+        """The flat scores where each factor of the graph has the given numbers instead of its own.
+
+        `other` replaces the numbers of tables that were added: 0 for a direction of the scores.
+        """
+        if len(scores) != len(self.places):
+            raise ShapeError(f"Factor graph: scores of {len(scores)} factors, expected {len(self.places)}.")
+        flat = self.scores.copy() if other is None else np.full_like(self.scores, other)
+        for number, (places, numbers) in enumerate(zip(self.places, scores, strict=True)):
+            array = np.asarray(numbers, dtype=np.float64)
+            if array.shape != places.shape:
+                raise ShapeError(
+                    f"Factor {number}: expected scores {list(places.shape)}, got {list(array.shape)}."
+                )
+            flat[places[places >= 0]] = array[places >= 0]
+        return flat
+
+    def of_factors(self, flat: Float64s) -> list[Float64s]:
+        """Numbers of the tables, such as marginals, for each factor of the graph."""
+        return [np.where(places >= 0, flat[np.maximum(places, 0)], 0.0) for places in self.places]
+
+
+@dataclass
+class _Writer:
+    cardinalities: list[int]
+    scopes: list[tuple[int, ...]] = field(default_factory=list)
+    tables: list[Float64s] = field(default_factory=list)
+    size: int = 0
+
+    def variable(self, count: int) -> int:
+        self.cardinalities.append(count)
+        return len(self.cardinalities) - 1
+
+    def table(self, scope: tuple[int, ...], scores: Float64s) -> Int64s:
+        """Adds a table; returns the places of its scores."""
+        self.scopes.append(scope)
+        self.tables.append(scores.reshape(-1))
+        self.size += scores.size
+        return np.arange(self.size - scores.size, self.size, dtype=np.int64).reshape(scores.shape)
+
+
+def expand(cardinalities: Sequence[int], factors: Sequence[Factor]) -> FactorTables:
+    """The tables of these factors."""
+    writer = _Writer(list(cardinalities))
+    places = [_write(writer, factor) for factor in factors]
+    return FactorTables(
+        n_variables=len(cardinalities),
+        cardinalities=np.array(writer.cardinalities, dtype=np.int32),
+        scope_ptr=offsets([len(scope) for scope in writer.scopes]),
+        scopes=np.array([v for scope in writer.scopes for v in scope], dtype=np.int32),
+        table_ptr=offsets([table.size for table in writer.tables]),
+        scores=np.concatenate([np.zeros(0), *writer.tables]),
+        places=places,
+    )
+
+
+def _write(writer: _Writer, factor: Factor) -> Int64s:
+    match factor:
+        case TableFactor():
+            return writer.table(factor.variables, factor.table)
+        case ListFactor():
+            return _write_list(writer, factor)
+        case CountFactor():
+            return _write_count(writer, factor)
+        case EqualFactor():
+            for before, variable in zip(factor.variables, factor.variables[1:], strict=False):
+                same = np.where(np.eye(writer.cardinalities[variable], dtype=bool), 0.0, -np.inf)
+                writer.table((before, variable), same)
+            return np.zeros(0, dtype=np.int64)
+        case _:
+            raise TypeError(f"Factor graph: a factor of the kind {type(factor).__name__}.")
+
+
+def _write_list(writer: _Writer, factor: ListFactor) -> Int64s:
+    shape = tuple(writer.cardinalities[v] for v in factor.variables)
+    size = 1
+    for count in shape:
+        size *= count
+    if size <= SMALL_TABLE:
+        places = writer.table(factor.variables, factor.table(shape, -np.inf).table)
+        return places[tuple(factor.configurations.T)] if shape else places.reshape(1)
+    listed = writer.variable(len(factor.listed))
+    for place, variable in enumerate(factor.variables):
+        table = np.full((len(factor.listed), shape[place]), -np.inf)
+        table[np.arange(len(table)), factor.configurations[:, place]] = 0.0
+        writer.table((listed, variable), table)
+    return writer.table((listed,), factor.listed)
+
+
+def _write_count(writer: _Writer, factor: CountFactor) -> Int64s:
+    """count_i = count_{i−1} + [variable i has its value]. Counts above the largest possible one are one value of it."""
+    possible = np.flatnonzero(factor.by_count > -np.inf)
+    # with no possible number, one value that scores −inf; counts beyond `most` are one value, "too many"
+    most = int(possible[-1]) if len(possible) else 0
+    sizes = [min(i, most + 1) + 1 for i in range(len(factor.variables) + 1)]
+    before: int | None = None
+    for i, (variable, value) in enumerate(zip(factor.variables, factor.counted, strict=True)):
+        count = writer.variable(sizes[i + 1])
+        table = np.full((sizes[i], writer.cardinalities[variable], sizes[i + 1]), -np.inf)
+        for old in range(sizes[i]):
+            table[old, :, min(old, sizes[i + 1] - 1)] = 0.0
+            table[old, value, :] = -np.inf
+            table[old, value, min(old + 1, sizes[i + 1] - 1)] = 0.0
+        writer.table(
+            (variable, count) if before is None else (before, variable, count),
+            table[0] if before is None else table,
+        )
+        before = count
+    own = np.full(sizes[-1], -np.inf)
+    own[: most + 1] = factor.by_count[: most + 1]
+    places = writer.table(() if before is None else (before,), own if before is not None else own[0])
+    full = np.full(len(factor.by_count), -1, dtype=np.int64)
+    full[: most + 1] = places.reshape(-1)[: most + 1]
+    return full

@@ -1,0 +1,140 @@
+"""The factors of a factor graph: tables, lists of configurations, numbers of variables with a value, equality."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.arrays import Float64s, Int32s
+from crfkit.errors import ArgumentError, ShapeError, SizeLimitError
+
+LARGEST_TABLE = 1 << 24  # entries that a list with a score for all other configurations may become
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """Scores some variables together."""
+
+    variables: tuple[int, ...]  # their numbers in the graph
+
+    @property
+    def scores(self) -> Float64s:
+        """Its numbers; how they are read is up to the kind of factor."""
+        return np.zeros(0)
+
+    def score(self, values: Int32s) -> float:
+        """The score of one configuration, given by the ids of its values."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class TableFactor(Factor):
+    """A score for each configuration."""
+
+    table: Float64s  # one axis for each variable
+
+    @classmethod
+    def checked(cls, scope: tuple[int, ...], shape: tuple[int, ...], scores: npt.ArrayLike) -> TableFactor:
+        """From an array of this shape, without NaN and +inf."""
+        table = _numbers(scores)
+        if table.shape != shape:
+            raise ShapeError(f"Factor: expected scores {list(shape)}, got {list(table.shape)}.")
+        return cls(scope, table)
+
+    @property
+    def scores(self) -> Float64s:
+        """The table."""
+        return self.table
+
+    def score(self, values: Int32s) -> float:
+        """The score of one configuration."""
+        return float(self.table[tuple(values)])
+
+
+@dataclass(frozen=True, eq=False)
+class ListFactor(Factor):
+    """Some configurations with their scores; no other is possible."""
+
+    configurations: Int32s  # [n, variables] ids of values
+    listed: Float64s  # [n]
+
+    @classmethod
+    def checked(cls, scope: tuple[int, ...], configurations: Int32s, scores: Float64s) -> ListFactor:
+        """From ids of values that are known to be right."""
+        if not len(scores):
+            raise ArgumentError("Factor: it lists no configuration, expected at least one.")
+        return cls(scope, configurations, _numbers(scores))
+
+    def table(self, shape: tuple[int, ...], other: float) -> TableFactor:
+        """The same as a table, in which all other configurations have this score."""
+        size = 1
+        for count in shape:
+            size *= count
+        if size > LARGEST_TABLE:
+            raise SizeLimitError(
+                f"Factor: a table of {size:,} configurations, expected at most {LARGEST_TABLE:,} where configurations "
+                "that are not listed are possible."
+            )
+        table = np.full(shape, float(_numbers(other)))
+        table[tuple(self.configurations.T)] = self.listed
+        return TableFactor(self.variables, table)
+
+    @property
+    def scores(self) -> Float64s:
+        """Those of the configurations [n]."""
+        return self.listed
+
+    def score(self, values: Int32s) -> float:
+        """The score of one configuration."""
+        found = np.flatnonzero((self.configurations == values).all(axis=1))
+        return float(self.listed[found[0]]) if len(found) else -np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class CountFactor(Factor):
+    """Scores how many of its variables have a certain value each."""
+
+    counted: tuple[int, ...]  # the ids of these values
+    by_count: Float64s  # [variables + 1]
+
+    @classmethod
+    def checked(cls, scope: tuple[int, ...], counted: Sequence[int], scores: npt.ArrayLike) -> CountFactor:
+        """From a score for each number."""
+        by_count = _numbers(scores)
+        if by_count.shape != (len(scope) + 1,):
+            raise ShapeError(
+                f"Factor over the number of {len(scope)} variables: expected scores [{len(scope) + 1}], "
+                f"got {list(by_count.shape)}."
+            )
+        return cls(scope, tuple(counted), by_count)
+
+    @property
+    def scores(self) -> Float64s:
+        """Those of the numbers [variables + 1]."""
+        return self.by_count
+
+    def score(self, values: Int32s) -> float:
+        """The score of one configuration."""
+        return float(self.by_count[int(np.sum(np.asarray(values) == np.array(self.counted, dtype=np.int32)))])
+
+
+@dataclass(frozen=True, eq=False)
+class EqualFactor(Factor):
+    """All variables have values with the same id."""
+
+    def score(self, values: Int32s) -> float:
+        """The score of one configuration."""
+        return 0.0 if len(set(np.asarray(values).tolist())) <= 1 else -np.inf
+
+
+def _numbers(scores: npt.ArrayLike) -> Float64s:
+    """A read-only copy without NaN and +inf."""
+    array = np.array(scores, dtype=np.float64, order="C")
+    if np.isnan(array).any() or (array == np.inf).any():
+        wrong = array[np.isnan(array) | (array == np.inf)].flat[0]
+        raise ArgumentError(f"Factor: got the score {wrong}, expected finite numbers or −inf.")
+    array.flags.writeable = False
+    return array
