@@ -15,6 +15,7 @@ import crfkit
 from crfkit import InputError, WordDictionary, WordSegmenter
 from crfkit.compat import read_mecab, write_mecab
 from crfkit.features import CharacterClasses, Entry, Rewriting, WordTemplates
+from crfkit.structures import CostMatrix
 
 TOOL = Path("/usr/lib/mecab/mecab-dict-index")
 needs_mecab = pytest.mark.skipif(
@@ -152,6 +153,67 @@ def test_a_dictionary_of_plain_lists(tmp_path: Path) -> None:
         assert again.dictionary.rewriting.rewrite(entry.fields).left == entry.fields
 
 
+def analyses(found: list[tuple[float, Any]]) -> list[tuple[Any, ...]]:
+    return [tuple(word[:4] for word in words) for _, words in found]
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_an_analysis_is_one_arc(priced: bool) -> None:
+    """A word that the lexicon has, twice even, and that is made as an unknown word too."""
+    words = [("the", "D"), ("cat", "N"), ("cat", "N"), ("cat", "V")]
+    model = WordSegmenter(WordDictionary.build(words, ["N", "V", "N"]), l2=0.1)
+    model.fit([[("the", "D"), ("cat", "N")], [("cat", "V")]])
+    model = model.with_costs() if priced else model
+    (found,) = model.predict_nbest(["thecat"], 100)
+    assert len(set(analyses(found))) == len(found) > 3
+    assert sum(prob for prob, _ in found) == pytest.approx(1)
+    assert all(word.known for word in found[0][1])
+    (marginals,) = model.predict_marginals(["thecat"])
+    assert len({word[:4] for word, _ in marginals}) == len(marginals)
+    assert sum(prob for word, prob in marginals if word.end == 6) == pytest.approx(1)
+
+
+def test_the_cheapest_of_equal_words_counts() -> None:
+    """With costs that are known: as Viterbi takes it, also where it is the unknown word."""
+    made = WordDictionary.build([("ab", "N"), ("a", "N")], ["N"])
+    words = [Entry("ab", ("N",), cost=50), Entry("ab", ("N",), cost=30), Entry("a", ("N",), cost=20)]
+    unknown = {kind.name: [Entry(kind.name, ("N",), cost=10)] for kind in made.classes.classes}
+    costs = CostMatrix(np.zeros((1, 1), np.int16))
+    model = WordSegmenter.from_costs(dataclasses.replace(made, words=words, unknown=unknown, costs=costs))
+    found = [c for c in model.dictionary.candidates("ab") if c.start == 0]
+    assert [(c.end, c.entry.cost, c.known) for c in found] == [(1, 20, True), (2, 10, False)]
+    assert [(word.form, word.known) for word in model.predict(["ab"])[0]] == [("ab", False)]
+
+
+def test_equal_words_of_mecab_sources_count_in_training(trained: WordSegmenter, tmp_path: Path) -> None:
+    """`mecab-cost-train` has an arc for each of them, and its objective is kept."""
+    model = WordSegmenter(WordDictionary.build([("cat", "N")], ["N"])).fit([[("cat", "N")]])
+    write_mecab(model, tmp_path)
+    read = dataclasses.replace(read_mecab(tmp_path).dictionary, costs=None)
+    assert [c.known for c in read.candidates("cat") if (c.start, c.end) == (0, 3)] == [True, False]
+    again = WordSegmenter(read).fit([[("cat", "N")]])
+    again.save(tmp_path / "model")
+    assert not crfkit.load(tmp_path / "model").dictionary.distinct
+    trained.save(tmp_path / "model")
+    assert crfkit.load(tmp_path / "model").dictionary.distinct
+
+
+def test_score(trained: WordSegmenter) -> None:
+    gold = [[("the", "D,the"), ("mat", "N,mat"), ("sat", "N,sat")], [("thec", "N,*"), ("at", "P,at")]]
+    found = [[word.form for word in words] for words in trained.predict(["thematsat", "thecat"])]
+    assert found == [["the", "mat", "sat"], ["the", "cat"]]
+    assert trained.score(gold) == pytest.approx(2 * 3 / (5 + 5))
+    assert trained.score(gold, n_fields=1) == pytest.approx(2 * 2 / (5 + 5))
+    assert trained.score(gold, n_fields=None, metric="recall") == pytest.approx(2 / 5)
+    assert trained.score(gold, metric="sequence_accuracy") == 0.5
+    assert trained.score(gold, metric=lambda right, given: float(right[0][:2] == given[0][:2])) == 1
+    assert trained.score([]) == 0
+    with pytest.raises(InputError, match="accuracy"):
+        trained.score(gold, metric="accuracy")
+    with pytest.raises(InputError, match=r"sentence 0, word 1 is 'mat', expected \(form, fields\)"):
+        trained.score([[("the", "D"), "mat"]])  # type: ignore[list-item]
+
+
 def test_whole_costs(trained: WordSegmenter) -> None:
     """Analyses by whole numbers are those of the weights where these are not rounded away."""
     texts = [sentence.replace(" ", "") for sentence in SENTENCES]
@@ -232,7 +294,37 @@ def test_bad_input(trained: WordSegmenter) -> None:
         trained.predict("thecat")
     with pytest.raises(InputError, match="not trained"):
         WordSegmenter(dictionary()).predict(["thecat"])
-    with pytest.raises(InputError, match="sentence 0"):
-        WordSegmenter(dictionary()).fit([["the", "cat"]])  # type: ignore[list-item]
+    for sentence, message in (
+        (["the", "cat"], r"sentence 0, word 0 is 'the', expected \(form, fields\)"),
+        (["he"], "sentence 0, word 0 is 'he', expected"),  # which is no pair of letters
+        ([("the", "D", "the")], "sentence 0, word 0"),
+        ([("the", "D"), ("", "N")], "sentence 0, word 1 has the form ''"),
+        ([("the", None)], "sentence 0, word 0, 'the': fields are None"),
+        ("the", "sentence 0 is 'the', expected a list"),
+        (7, "sentence 0 is 7, expected a list"),
+    ):
+        with pytest.raises(InputError, match=message):
+            WordSegmenter(dictionary()).fit([sentence])  # type: ignore[list-item]
     with pytest.raises(InputError, match="has costs"):
         trained.with_costs().fit(sentences())
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown", "message"),
+    [
+        (["the"], ["N"], r"word 0 is 'the', expected \(form, fields\)"),
+        ([("the", "D"), "he"], ["N"], "word 1 is 'he'"),
+        ({"the": "D"}, ["N"], "word 0 is 'the'"),
+        ("the", ["N"], r"words is 'the', expected a list of \(form, fields\)"),
+        ([("the", 5)], ["N"], "word 0, 'the': fields are 5, expected a text with commas or a list"),
+        ([("", "D")], ["N"], "word 0 has the form ''"),
+        ([], "NV", "unknown is 'NV', expected a list of fields"),
+        ([], {"DEFAULT": "N"}, "unknown is 'N', expected a list of fields"),
+        ([], {"DIGITS": ["N"]}, "unknown has 'DIGITS', expected classes of characters: DEFAULT, SPACE, "),
+        ([], [5], "fields are 5"),
+        ([], [], "no fields for unknown words of the class DEFAULT"),
+    ],
+)
+def test_bad_dictionaries(words: Any, unknown: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        WordDictionary.build(words, unknown)

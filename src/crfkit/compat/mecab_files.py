@@ -66,6 +66,7 @@ def read_mecab(folder: str | os.PathLike[str], *, encoding: str = "utf-8") -> Wo
             _number(settings, "unk-eval-size"),
             CostMatrix(_parsed(matrix, encoding, _matrix)) if matrix.exists() else None,
             _number(settings, "cost-factor") or _COST_FACTOR,
+            distinct=False,  # as `mecab-cost-train` counts them
         )
     except InputError as error:
         raise reword(error, f"{path}: {error}") from None

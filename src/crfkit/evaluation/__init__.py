@@ -1,4 +1,4 @@
-"""How good predictions are: labels of positions, spans of positions, dependency trees."""
+"""How good predictions are: labels of positions, spans of positions, words of texts, dependency trees."""
 
 from crfkit.evaluation.counts import Counts
 from crfkit.evaluation.labels import (
@@ -44,6 +44,7 @@ from crfkit.evaluation.trees import (
     evaluate_trees,
     relation_of,
 )
+from crfkit.evaluation.words import WordReport, place_words, word_report
 
 __all__ = [
     "CONTENT_RELATIONS",
@@ -66,6 +67,7 @@ __all__ = [
     "SpanCurve",
     "SpanReport",
     "TreeReport",
+    "WordReport",
     "accuracy",
     "as_score",
     "confusion",
@@ -76,6 +78,7 @@ __all__ = [
     "metric_for",
     "path_counts",
     "path_metric",
+    "place_words",
     "read_metric",
     "relation_of",
     "scheme_of",
@@ -84,4 +87,5 @@ __all__ = [
     "span_precision_recall",
     "span_report",
     "spans",
+    "word_report",
 ]

@@ -54,6 +54,7 @@ from crfkit.features.words import (
     WordTemplates,
     as_fields,
     join_fields,
+    read_word,
     split_fields,
 )
 
@@ -131,6 +132,7 @@ __all__ = [
     "preset_note",
     "read_lattices",
     "read_once",
+    "read_word",
     "split_fields",
     "with_arcs",
     "without_spans",

@@ -9,7 +9,8 @@ import numpy as np
 
 from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, InputError
-from crfkit.features import Candidate, Entry, WordDictionary, as_fields
+from crfkit.evaluation import MetricFunction, as_score, path_metric, place_words, read_metric
+from crfkit.features import Candidate, Entry, WordDictionary, read_word
 from crfkit.models.crf import CRF
 from crfkit.models.settings import DEFAULT_OPTIMIZER
 from crfkit.optimizers import Optimizer
@@ -115,6 +116,25 @@ class WordSegmenter:
             for text, candidates, probs in zip(given, found, marginals, strict=True)
         ]
 
+    def score(
+        self,
+        sentences: Iterable[Sequence[tuple[str, Any]]],
+        *,
+        metric: str | MetricFunction | None = None,
+        n_fields: int | None = 0,
+    ) -> float:
+        """F1 of the words of sentences, lists of (form, fields): a word is right when its characters are.
+
+        `n_fields`: so many of its first fields must be right too; None: those that the dictionary compares. Other metrics:
+        "precision", "recall", "sequence_accuracy", or a function of gold and predicted lists of (start, end, fields).
+        `crfkit.evaluation.word_report` has them all.
+        """
+        figure = path_metric(read_metric(metric))
+        gold = [_read_sentence(n, sentence) for n, sentence in enumerate(sentences)]
+        found = self.predict(["".join(form for form, _ in sentence) for sentence in gold])
+        pairs = place_words(gold, found, self.dictionary.compared if n_fields is None else n_fields)
+        return as_score(figure([right for right, _ in pairs], [given for _, given in pairs]))
+
     def with_costs(self, cost_factor: int = 800) -> "WordSegmenter":
         """The same with whole numbers for scores, as MeCab has them: cost = −`cost_factor` · score, rounded.
 
@@ -181,10 +201,7 @@ class WordSegmenter:
 
     def _annotated(self, n: int, sentence: Sequence[tuple[str, Any]]) -> tuple[Any, list[int]]:
         """The lattice of a training sentence, and the path of its words."""
-        try:
-            words = [(str(form), as_fields(fields)) for form, fields in sentence]
-        except (TypeError, ValueError):
-            raise InputError(f"sentence {n} is no list of (form, fields)") from None
+        words = _read_sentence(n, sentence)
         text = "".join(form for form, _ in words)
         dictionary = self.dictionary
         candidates = dictionary.candidates(text)
@@ -202,6 +219,12 @@ class WordSegmenter:
             path.append(found)
             at = end
         return dictionary.lattice(text, candidates), path
+
+
+def _read_sentence(n: int, sentence: Any) -> list[tuple[str, Fields]]:
+    if isinstance(sentence, str | bytes) or not isinstance(sentence, Iterable):
+        raise InputError(f"sentence {n} is {sentence!r}, expected a list of (form, fields)")
+    return [read_word(word, f"sentence {n}, word {i}") for i, word in enumerate(sentence)]
 
 
 class _Scores:

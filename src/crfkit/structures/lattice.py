@@ -11,7 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,13 @@ class WordLattice:
         self.arcs = tuple(_arc(i, arc, self.length) for i, arc in enumerate(arcs))
         if self.length < 0:
             raise ArgumentError(f"length is {length}, expected 0 or more")
+
+    @classmethod
+    def of_checked(cls, length: int, arcs: Iterable[LatticeArc]) -> Self:
+        """Of arcs that are known to lie between 0 and the length, and to have hashable labels."""
+        made = cls.__new__(cls)
+        made.length, made.arcs = length, tuple(arcs)
+        return made
 
     def __repr__(self) -> str:
         return f"WordLattice({self.length}, {len(self.arcs)} arcs)"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from crfkit.errors import ArgumentError
 from crfkit.features.words.character_classes import CharacterClasses
-from crfkit.features.words.csv_fields import as_fields, join_fields
+from crfkit.features.words.csv_fields import as_fields, join_fields, read_word
 from crfkit.features.words.default_classes import CLASSES, TEMPLATES
 from crfkit.features.words.rewriting import Fields, Rewriting
 from crfkit.features.words.word_templates import WordTemplates
@@ -53,6 +53,9 @@ class WordDictionary:
     compared : how many of the first fields tell whether a word is the right one; None: all. `unknown_compared`: the same
         for unknown words
     costs : costs of neighbouring words, and those of the entries, are known; None: they are to be learned
+    distinct : an analysis (start, end, fields) is one arc, however often the lexicon and the unknown words give it: that of
+        the lexicon, or the cheapest one where costs are known. False: where costs are to be learned, each is an arc of its
+        own, as in MeCab's objective
     """
 
     words: Sequence[Entry]
@@ -65,6 +68,7 @@ class WordDictionary:
     unknown_compared: int | None = None
     costs: CostMatrix | None = None
     cost_factor: int = 800
+    distinct: bool = True
     _by_form: dict[str, list[Entry]] = field(init=False, repr=False)
     _prefixes: set[str] = field(init=False, repr=False)
     _arcs: dict[Any, tuple[Any, Any]] = field(init=False, repr=False)  # label and features, as met
@@ -103,10 +107,14 @@ class WordDictionary:
         known = CharacterClasses.parse(classes.splitlines()) if isinstance(classes, str) else classes
         names = [kind.name for kind in known.classes]
         of_classes = unknown if isinstance(unknown, Mapping) else dict.fromkeys(names, unknown)
+        if wrong := [name for name in of_classes if name not in names]:
+            raise ArgumentError(
+                f"unknown has {wrong[0]!r}, expected classes of characters: {', '.join(names)}"
+            )
         return cls(
-            [Entry(form, as_fields(fields)) for form, fields in words],
+            [Entry(*read_word(word, f"word {i}")) for i, word in enumerate(_listed("words", words))],
             {
-                name: [Entry(name, as_fields(fields)) for fields in given]
+                name: [Entry(name, as_fields(fields)) for fields in _listed("unknown", given)]
                 for name, given in of_classes.items()
             },
             known,
@@ -144,25 +152,43 @@ class WordDictionary:
             end -= 1
         return end
 
-    def _beginning(self, text: str, begin: int) -> Iterable[Candidate]:
+    def _beginning(self, text: str, begin: int) -> list[Candidate]:
         """Those that begin at a place, or behind its spaces: words of the lexicon first."""
         start = self.classes.skip_space(text, begin)
-        number, known = self.classes.number(text[start]), False
+        number = self.classes.number(text[start])
+        found: list[Candidate] = []
         for end in range(start + 1, len(text) + 1):
             form = text[start:end]
-            for word in self._by_form.get(form, ()):
-                known = True
-                yield Candidate(begin, start, end, word, number, known=True)
+            entries: Sequence[Entry] = self._by_form.get(form, ())
+            found += [Candidate(begin, start, end, word, number, known=True) for word in entries]
             if form not in self._prefixes:
                 break
-        number, ends = self.classes.unknown_words(text, start, known=known)
+        number, ends = self.classes.unknown_words(text, start, known=bool(found))
         for end in ends:
-            for entry in self.unknown[self.classes.classes[number].name]:
-                yield Candidate(begin, start, end, entry, number, known=False)
+            entries = self.unknown[self.classes.classes[number].name]
+            found += [Candidate(begin, start, end, entry, number, known=False) for entry in entries]
+        return self._merged(found)
+
+    def _merged(self, found: list[Candidate]) -> list[Candidate]:
+        """Candidates that begin at one place: those that are the same analysis are one."""
+        priced = self.costs is not None
+        if not (self.distinct or priced):
+            return found
+        kept: dict[Any, Candidate] = {}
+        for candidate in found:
+            entry = candidate.entry
+            key = (candidate.end, entry[1:4] if priced else entry.fields)  # with its contexts
+            if key not in kept:
+                kept[key] = candidate
+            elif priced and entry.cost < kept[key].entry.cost:
+                del kept[key]  # so that it comes in the order of the arcs that are kept
+                kept[key] = candidate
+        return list(kept.values())
 
     def lattice(self, text: str, candidates: Sequence[Candidate]) -> WordLattice:
         """The candidates as arcs."""
-        return WordLattice(self.end_of(text), [self._arc(text, candidate) for candidate in candidates])
+        end, arcs = self.end_of(text), [self._arc(text, candidate) for candidate in candidates]
+        return WordLattice.of_checked(end, arcs)
 
     def is_right(self, candidate: Candidate, start: int, end: int, fields: Fields) -> bool:
         """Whether a candidate is the word from `start` to `end` with these fields, as far as they are compared."""
@@ -196,6 +222,15 @@ class WordDictionary:
             (join_fields(rewritten.left), *rewritten.left),
             (join_fields(rewritten.right), *rewritten.right),
         )
+
+
+def _listed(name: str, given: Any) -> Iterable[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        expected = (
+            "a list of (form, fields)" if name == "words" else "a list of fields, or a dict of such lists"
+        )
+        raise ArgumentError(f"{name} is {given!r}, expected {expected}")
+    return given
 
 
 def _shifted(template: str) -> str:

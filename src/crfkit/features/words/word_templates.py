@@ -11,6 +11,7 @@ BIGRAM  B2:%l/%r            # all fields of the word after; of the word before
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from crfkit.errors import FileFormatError
 from crfkit.features.words.csv_fields import join_fields
@@ -53,7 +54,7 @@ class WordTemplates:
         yield from (f"UNIGRAM {template}" for template in self.unigrams)
         yield from (f"BIGRAM {template}" for template in self.bigrams)
 
-    @property
+    @cached_property
     def reads_forms(self) -> bool:
         """Whether features depend on the form of a word."""
         return any("%w" in template for template in self.unigrams)

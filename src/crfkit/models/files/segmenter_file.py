@@ -18,7 +18,7 @@ from crfkit.features import (
     split_fields,
 )
 from crfkit.models.files import disk, model_file
-from crfkit.models.files.file_arrays import pack_texts, setting, unpack_texts
+from crfkit.models.files.file_arrays import flag, pack_texts, setting, unpack_texts
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.word_segmenter import WordSegmenter
 from crfkit.structures import Lattice
@@ -50,6 +50,7 @@ def save(segmenter: WordSegmenter, path: str | os.PathLike[str]) -> None:
             "boundary": list(dictionary.boundary),
             "compared": dictionary.compared,
             "unknown_compared": dictionary.unknown_compared,
+            "distinct": dictionary.distinct,
         },
     }
     with disk.replacing(path) as stream:
@@ -84,6 +85,7 @@ def read_dictionary(file: ModelFile) -> WordDictionary:
         tuple(lines("boundary")),
         setting(value, "compared", (int, type(None))),
         setting(value, "unknown_compared", (int, type(None))),
+        distinct=flag(value, "distinct"),
     )
 
 

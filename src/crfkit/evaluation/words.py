@@ -1,0 +1,86 @@
+"""How good the words are that a text was cut into: sentences of (form, fields), gold and predicted ones of the same texts.
+
+A word is right when it has the same characters of the text; with `n_fields`, its first fields must be the same too. Spaces
+between words do not count.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit.errors import ShapeError
+from crfkit.evaluation.counts import Counts
+from crfkit.evaluation.paths import PathMetric, path_counts
+
+Sentences = Sequence[Sequence[Any]]  # words are (form, fields, …)
+Placed = tuple[int, int, tuple[str, ...]]  # start, end, fields
+
+
+@dataclass(frozen=True)
+class WordReport:
+    """Precision, recall and F1 of words, and of words with their first fields."""
+
+    n_sentences: int
+    sentence_accuracy: float  # share of the sentences in which all words and fields are right
+    words: Counts
+    fields: tuple[Counts, ...]  # of words whose first 1, 2, … fields are right
+
+    def __str__(self) -> str:
+        named = [("words", self.words)]
+        named += ((f"with {k} field{'s' * (k > 1)}", found) for k, found in enumerate(self.fields, 1))
+        lines = [
+            f"sentences: {self.n_sentences}; wholly correct: {100 * self.sentence_accuracy:6.2f}%",
+            f"words: {self.words.gold}; found: {self.words.predicted}; correct: {self.words.correct}",
+        ]
+        lines += (
+            f"{name:>17}: precision: {100 * found.precision:6.2f}%; recall: {100 * found.recall:6.2f}%; "
+            f"F1: {100 * found.f1:6.2f}"
+            for name, found in named
+        )
+        return "\n".join(lines)
+
+
+def word_report(gold: Sentences, predicted: Sentences, n_fields: int | None = None) -> WordReport:
+    """Compare words; `n_fields`: so many of the first fields (None: all that gold words have) count."""
+    pairs = place_words(gold, predicted, None)
+    if n_fields is None:
+        n_fields = max((len(word[2]) for right, _ in pairs for word in right), default=0)
+    counts = []
+    for k in range(n_fields + 1):
+        cut = [tuple([(*word[:2], word[2][:k]) for word in words] for words in pair) for pair in pairs]
+        counts.append(path_counts(*_columns(cut)))
+    whole = PathMetric("sequence_accuracy")(*_columns(cut))
+    numbers = [Counts(int(c.correct), int(c.predicted), int(c.gold)) for c in counts]
+    return WordReport(len(pairs), whole, numbers[0], tuple(numbers[1:]))
+
+
+def place_words(
+    gold: Sentences, predicted: Sentences, n_fields: int | None
+) -> list[tuple[list[Placed], list[Placed]]]:
+    """The words of each sentence as (start, end, first fields) in the text without spaces; ShapeError where texts differ."""
+    if len(gold) != len(predicted):
+        raise ShapeError(
+            f"there are {len(gold)} gold sentences and {len(predicted)} predicted ones, expected as many"
+        )
+    pairs = []
+    for n, (right, found) in enumerate(zip(gold, predicted, strict=True)):
+        texts = ["".join("".join(word[0] for word in words).split()) for words in (right, found)]
+        if texts[0] != texts[1]:
+            raise ShapeError(
+                f"sentence {n} has the words of {texts[0]!r} in gold and of {texts[1]!r} predicted"
+            )
+        pairs.append((_placed(right, n_fields), _placed(found, n_fields)))
+    return pairs
+
+
+def _placed(words: Sequence[Any], n_fields: int | None) -> list[Placed]:
+    placed, at = [], 0
+    for form, fields, *_ in words:
+        end = at + len("".join(form.split()))
+        placed.append((at, end, tuple(fields)[:n_fields]))
+        at = end
+    return placed
+
+
+def _columns(pairs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    return [right for right, _ in pairs], [found for _, found in pairs]
