@@ -11,10 +11,9 @@ Letters: T positions, L labels, C types, F segment features, D weights.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from crfkit.arrays import Bools, Int32s, Int64s, offsets
 from crfkit.errors import ImpossibleLabelsError, reword
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap, Purpose
+from crfkit.features.seen_segments import SeenSegments
 from crfkit.features.segment_features import SegmentCells, SegmentReader
 from crfkit.lazy import lazy_property
 from crfkit.structures import Segments, SegmentTypes
@@ -58,32 +58,32 @@ class SegmentMap:
         Features have weights for the types they are seen with, or `all_possible_states`. The inputs are those of `dataset`.
         """
         types = _types(structure, labels)
-        gold = _check(structure, types, labels, annotation, dataset.sequence_ptr)
+        seen = SeenSegments.find(structure, types, labels, dataset, annotation)
         longest = np.ones(len(types.names), np.int64)
-        np.maximum.at(longest, gold.types, gold.lengths)
+        np.maximum.at(longest, seen.types, seen.lengths)
         before = {} if base is None else dict(zip(base.types.names, base.n_lengths, strict=True))
         found = []
-        for name, seen, several in zip(types.names, longest.tolist(), types.goes_on.tolist(), strict=True):
+        for name, most, several in zip(types.names, longest.tolist(), types.goes_on.tolist(), strict=True):
             limit = structure.limit(name) if several else 1
-            known = max(min(seen, structure.longest_weighted), before.get(name, 1))
+            known = max(min(most, structure.longest_weighted), before.get(name, 1))
             found.append(known if limit is None else limit)
         map_ = cls(structure, tuple(labels), tuple(found))
         if not map_.reads_inputs:
             return map_
-        return map_._with_features(gold, dataset, base, every_type=all_possible_states)
+        return map_._with_features(seen, dataset, base, every_type=all_possible_states)
 
     def _with_features(
-        self, gold: _Gold, dataset: Dataset, base: SegmentMap | None, *, every_type: bool
+        self, seen: SeenSegments, dataset: Dataset, base: SegmentMap | None, *, every_type: bool
     ) -> SegmentMap:
-        """With weights for the features of segments that are known, beside those of a base."""
+        """With weights for the features of segments that are seen, beside those of a base."""
         known = {name: c for c, name in enumerate(self.types.names)}
         pairs: dict[str, set[int]] = {}
         if base is not None:
             owners = np.repeat(np.arange(len(base.features)), np.diff(base.pair_ptr)).tolist()
             for f, c in zip(owners, base.pair_types.tolist(), strict=True):
                 pairs.setdefault(base.features[f], set()).add(known[base.types.names[c]])
-        short = gold.lengths <= np.array(self.n_lengths)[gold.types]
-        for n, (x, some) in enumerate(gold.by_sequence(dataset, short)):
+        short = seen.lengths <= np.array(self.n_lengths)[seen.types]
+        for n, (x, some) in enumerate(seen.by_sequence(dataset, short)):
             reader = self._reader.read(n, x)
             for start, end, c in some:
                 for name, _ in reader.names(start, end):
@@ -237,28 +237,6 @@ class SegmentMap:
         )
 
 
-class _Gold(NamedTuple):
-    """The segments of training data that are known."""
-
-    starts: Int64s
-    lengths: Int64s
-    types: Int32s
-
-    def by_sequence(self, dataset: Dataset, kept: Bools) -> Iterator[tuple[Any, list[tuple[int, int, int]]]]:
-        """Each input with those of its segments that are kept, as (start, end, type)."""
-        assert dataset.inputs is not None
-        ptr = dataset.sequence_ptr
-        starts, lengths, types = self.starts[kept], self.lengths[kept], self.types[kept]
-        bounds = np.searchsorted(starts, ptr)
-        for n, x in enumerate(dataset.inputs):
-            some = slice(bounds[n], bounds[n + 1])
-            first = starts[some] - ptr[n]
-            yield (
-                x,
-                [*zip(first.tolist(), (first + lengths[some]).tolist(), types[some].tolist(), strict=True)],
-            )
-
-
 def _types(structure: Segments, labels: Sequence[Hashable]) -> SegmentTypes:
     try:
         return structure.types(labels)
@@ -283,52 +261,3 @@ def _boundaries(types: SegmentTypes, before: Int32s, after: Int32s) -> tuple[Int
     kept = ~inner
     kept[inner] = _links(types, before[inner], after[inner])
     return before[kept], after[kept]
-
-
-def _check(
-    structure: Segments, types: SegmentTypes, labels: Sequence[Hashable], annotation: Annotation, ptr: Int64s
-) -> _Gold:
-    """The segments that are known; refuses labels that make no segments, and segments too long."""
-    ids = annotation.labels
-
-    def place(t: int) -> str:
-        sequence = int(np.searchsorted(ptr, t, side="right")) - 1
-        return f"sequence {sequence}, position {t - int(ptr[sequence])}"
-
-    wrong = _broken(types, ids, ptr)
-    if wrong.any():
-        t = int(wrong.argmax())
-        raise ImpossibleLabelsError(
-            f"{place(t)}: the label {labels[ids[t]]!r} is not part of a whole segment of the scheme {types.scheme}"
-        )
-    starts = types.starts(ids, ptr)
-    lengths = np.diff(np.append(starts, len(ids)))
-    known = ids[starts] >= 0
-    starts, lengths = starts[known], lengths[known]
-    found = types.type_of[ids[starts]]
-    limits = np.array([structure.limit(name) or len(ids) for name in types.names], np.int64)
-    long = lengths > limits[found]
-    if long.any():
-        i = int(long.argmax())
-        raise ImpossibleLabelsError(
-            f"{place(int(starts[i]))}: a segment of type {types.names[found[i]]!r} has {lengths[i]} positions, expected at "
-            f"most {limits[found[i]]}, its max_length"
-        )
-    return _Gold(starts, lengths, found)
-
-
-def _broken(types: SegmentTypes, ids: Int32s, ptr: Int64s) -> Bools:
-    """Which labels [T] do not go on from the label before, or end too soon. Unknown labels (−1) may be any."""
-    n, wrong = len(ids), np.zeros(len(ids), np.bool_)
-    if not types.repeats or n == 0:
-        return wrong
-    known = ids >= 0
-    follows = np.ones(n, np.bool_)  # whether a position has one before it in its sequence
-    follows[ptr[:-1][ptr[:-1] < n]] = False
-    goes_on = known & ~types.begins[ids]
-    opens = np.isin(ids, [*types.first, *types.inside]) & known
-    closes = np.isin(ids, [*types.last, *types.single]) | ~known
-    joined = ~known[:-1] | (opens[:-1] & (types.type_of[ids[:-1]] == types.type_of[ids[1:]]))
-    wrong |= goes_on & ~(follows & np.append(False, joined))
-    ended = ~follows[1:] | (known[1:] & ~goes_on[1:])
-    return wrong | (np.append(ended, True) & ~closes)
