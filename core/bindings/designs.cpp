@@ -72,7 +72,6 @@ void bind_designs(nb::module_& m) {
             "layout"_a, "sequence_ptr"_a, "position_ptr"_a, "ids"_a, "values"_a.none(),
             "arc_position_ptr"_a.none(), "arc_ids"_a.none(), "arc_values"_a.none(), "dense"_a, "n_threads"_a,
             "allowed_ptr"_a = nb::none(), "allowed_labels"_a = nb::none(), "purpose"_a = "training")
-        .def_ro("as_lattices", &Design::as_lattices)
         .def_ro("as_batches", &Design::as_batches);
 }
 

@@ -41,17 +41,28 @@ void bind_segments(nb::module_& m) {
             [](SegmentModel* self, const Array<std::int32_t>& first, const Array<std::int32_t>& inside,
                const Array<std::int32_t>& last, const Array<std::int32_t>& single,
                const Array<std::int32_t>& transition, const Array<std::int64_t>& n_lengths,
-               const Array<std::uint8_t>& unlimited, const Array<std::int64_t>& length_begin, bool repeats,
+               const Array<std::uint8_t>& unlimited, const Array<std::int64_t>& length_begin,
+               const Array<std::int64_t>& n_own_lengths, const Array<std::uint8_t>& exists, bool repeats,
                std::int64_t pairs_begin, const Array<std::int64_t>& pair_ptr,
                const Array<std::int32_t>& pair_types) {
-                new (self)
-                    SegmentModel{copy(view(first)),     copy(view(inside)),       copy(view(last)),
-                                 copy(view(single)),    copy(view(transition)),   copy(view(n_lengths)),
-                                 copy(view(unlimited)), copy(view(length_begin)), repeats,
-                                 pairs_begin,           copy(view(pair_ptr)),     copy(view(pair_types))};
+                new (self) SegmentModel{copy(view(first)),
+                                        copy(view(inside)),
+                                        copy(view(last)),
+                                        copy(view(single)),
+                                        copy(view(transition)),
+                                        copy(view(n_lengths)),
+                                        copy(view(unlimited)),
+                                        copy(view(length_begin)),
+                                        copy(view(n_own_lengths)),
+                                        copy(view(exists)),
+                                        repeats,
+                                        pairs_begin,
+                                        copy(view(pair_ptr)),
+                                        copy(view(pair_types))};
             },
             "first"_a, "inside"_a, "last"_a, "single"_a, "transition"_a, "n_lengths"_a, "unlimited"_a,
-            "length_begin"_a, "repeats"_a, "pairs_begin"_a, "pair_ptr"_a, "pair_types"_a);
+            "length_begin"_a, "n_own_lengths"_a, "exists"_a, "repeats"_a, "pairs_begin"_a, "pair_ptr"_a,
+            "pair_types"_a);
     nb::class_<SegmentData>(m, "SegmentData", "A data set of segmentations.")
         .def(
             "__init__",

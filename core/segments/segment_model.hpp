@@ -10,7 +10,8 @@
 //     + Σ (features of the segment and c)
 //
 // Lengths 1 … K_c have weights of their own. Where a type has no limit, each position beyond K_c adds the
-// weight `longer` of the type: length(c, k) = (k − K_c) · longer(c).
+// weight `longer` of the type: length(c, k) = (k − K_c) · longer(c). Where its limit is above every length of
+// the training data, lengths from there up to the limit exist without a weight: length(c, k) = 0.
 //
 // Letters: C types, K lengths, W own weights, which lie behind those of the layout. Transitions between types
 // are those of the layout between their labels `transition`.
@@ -44,9 +45,16 @@ struct SegmentModel {
     std::int64_t n_features() const { return static_cast<std::int64_t>(pair_ptr.size()) - 1; }
     // Own weights, W.
     std::int64_t n_own() const { return pairs_begin + static_cast<std::int64_t>(pair_types.size()); }
-    // The own weight of a length up to K_c, or of a position beyond (k = K_c + 1); −1: none.
+    // The own weight of a length, or of a position beyond K_c (k = K_c + 1) where there is no limit; −1:
+    // none.
     std::int64_t length_weight(std::int32_t c, std::int64_t k) const {
-        return length_begin[c] < 0 ? -1 : length_begin[c] + k - 1;
+        return k > n_own_lengths[c] ? -1 : length_begin[c] + k - 1;
+    }
+    // Whether a segment of type c may follow one of type `before`; −1: the start, or the end, of the
+    // sequence.
+    bool follows(std::int32_t before, std::int32_t c) const {
+        const std::int64_t C = n_types();
+        return exists[static_cast<std::size_t>((before < 0 ? C : before) * (C + 1) + (c < 0 ? C : c))] != 0;
     }
     // The own weight of feature f of a segment of type c; −1: none.
     std::int64_t feature_weight(std::int32_t f, std::int32_t c) const;
@@ -65,11 +73,13 @@ struct SegmentModel {
     std::vector<std::int32_t> transition;                   // [C] whose transitions are those of the type
     std::vector<std::int64_t> n_lengths;                    // [C] K_c ≥ 1
     std::vector<std::uint8_t> unlimited;                    // [C] whether longer ones exist
-    std::vector<std::int64_t> length_begin;                 // [C] the own weight of length 1; −1: none
-    bool repeats = true;                                    // whether a type may follow itself
-    std::int64_t pairs_begin = 0;                           // the own weight of pair 0
-    std::vector<std::int64_t> pair_ptr{0};                  // [F + 1] feature f has weights for the types
-    std::vector<std::int32_t> pair_types;                   //   pair_types[pair_ptr[f]..], ascending
+    std::vector<std::int64_t> length_begin;                 // [C] the own weight of length 1
+    std::vector<std::int64_t> n_own_lengths;                // [C] own weights of lengths, `longer` included
+    std::vector<std::uint8_t> exists;       // [C + 1, C + 1] which types follow which; C: ends
+    bool repeats = true;                    // whether a label tells where a segment begins
+    std::int64_t pairs_begin = 0;           // the own weight of pair 0
+    std::vector<std::int64_t> pair_ptr{0};  // [F + 1] feature f has weights for the types
+    std::vector<std::int32_t> pair_types;   //   pair_types[pair_ptr[f]..], ascending
 };
 
 struct SegmentData {

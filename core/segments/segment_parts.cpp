@@ -75,6 +75,7 @@ class SegmentParts::Reader final : public PartReader {
             if (!is_open(types_.first[c]) && !is_open(types_.single[c])) continue;
             nodes_[c].begin = parts.add_node(-1, true, true);
             if (t == 0) {
+                if (!types_.follows(-1, c)) continue;
                 parts.add_arc(0);
                 parts.score_arc(
                     starts_.of(c, parts, [&] { chain_.add_ends(true, false, types_.transition[c], parts); }));
@@ -85,7 +86,7 @@ class SegmentParts::Reader final : public PartReader {
     }
     void add_transitions(std::int64_t t, std::int32_t c, Parts& parts) {
         for (std::int32_t before = 0; before < types_.n_types(); ++before) {
-            if (ends_before_[before] < 0 || (before == c && !types_.repeats)) continue;
+            if (ends_before_[before] < 0 || !types_.follows(before, c)) continue;
             const std::int32_t k = arcs_.bigrams.find(types_.transition[before], types_.transition[c]);
             if (k < 0 && !arcs_.bigrams.soft) continue;  // it does not exist
             parts.add_arc(ends_before_[before]);
@@ -161,6 +162,7 @@ class SegmentParts::Reader final : public PartReader {
         if (T_ == 0) parts.add_arc(0);
         for (std::int32_t c = 0; c < types_.n_types(); ++c)
             for (const std::int64_t node : nodes_[c].ending) {
+                if (!types_.follows(c, -1)) continue;
                 parts.add_arc(node);
                 parts.score_arc(
                     ends_.of(c, parts, [&] { chain_.add_ends(false, true, types_.transition[c], parts); }));
@@ -214,10 +216,10 @@ bool SegmentParts::is_possible(std::int64_t n) const {
         if (gold_) gold_->forbidden(begin + t, data_->layout->n_labels, close);
         const auto is_open = [&](std::int32_t b) { return b >= 0 && open[b]; };
         for (std::size_t c = 0; c < C; ++c) {
-            starts[c] = t == 0;
-            for (std::size_t before = 0; before < C && !starts[c]; ++before)
-                starts[c] = ended[before] && (before != c || types.repeats) &&
-                            model_.bigrams.exists(types.transition[before], types.transition[c]);
+            const auto type = static_cast<std::int32_t>(c);
+            starts[c] = t == 0 && types.follows(-1, type);
+            for (std::size_t before = 0; before < C && t > 0 && !starts[c]; ++before)
+                starts[c] = ended[before] && types.follows(static_cast<std::int32_t>(before), type);
         }
         for (std::size_t c = 0; c < C; ++c) {
             const std::int64_t length = going[c] < 0 ? 0 : t - going[c] + 1;
@@ -229,7 +231,9 @@ bool SegmentParts::is_possible(std::int64_t n) const {
                 going[c] = -1;
         }
     }
-    return T == 0 || std::count(ended.begin(), ended.end(), 0) < static_cast<std::ptrdiff_t>(C);
+    for (std::int32_t c = 0; c < types.n_types(); ++c)
+        if (ended[c] && types.follows(c, -1)) return true;
+    return T == 0;
 }
 
 void SegmentParts::check_possible(int n_threads) const {

@@ -47,10 +47,9 @@ SegmentWeights::SegmentWeights(const SegmentData& data, const ArcModel& arcs)
 }
 
 double SegmentWeights::length(std::int32_t c, std::int64_t k) const {
-    if (model_.length_begin[c] < 0) return 0;
-    const std::int64_t known = model_.n_lengths[c];
-    return k <= known ? own[model_.length_weight(c, k)]
-                      : static_cast<double>(k - known) * own[model_.length_weight(c, known + 1)];
+    const std::int64_t known = model_.n_lengths[c], at = model_.length_weight(c, std::min(k, known + 1));
+    if (at < 0) return 0;
+    return k <= known ? own[at] : static_cast<double>(k - known) * own[at];
 }
 
 bool SegmentWeights::set(const double* w) {
@@ -72,11 +71,12 @@ bool SegmentWeights::set(const double* w) {
     lengths_.assign(K * Q, 0.0);
     for (std::int32_t c = 0; c < C; ++c) {
         const std::int32_t label = model_.transition[c];
-        exp_start_[c] = exp_of(start_[c] = arc_scores_.start[label], kFarTransitions);
-        exp_end_[c] = exp_of(end_[c] = arc_scores_.end[label], kFarTransitions);
+        if (model_.follows(-1, c))
+            exp_start_[c] = exp_of(start_[c] = arc_scores_.start[label], kFarTransitions);
+        if (model_.follows(c, -1)) exp_end_[c] = exp_of(end_[c] = arc_scores_.end[label], kFarTransitions);
         for (std::int32_t after = 0; after < C; ++after) {
             const std::int32_t k = arcs_.bigrams.find(label, model_.transition[after]);
-            if ((after == c && !model_.repeats) || (k < 0 && !arcs_.bigrams.soft)) continue;
+            if (!model_.follows(c, after) || (k < 0 && !arcs_.bigrams.soft)) continue;
             scores_[c * Q + after] = k < 0 ? 0.0 : arc_scores_.arcs.scores[k];
             weights_[c * Q + after] = transposed_[after * Q + c] =
                 exp_of(scores_[c * Q + after], kFarTransitions);
@@ -114,9 +114,8 @@ void SegmentWeights::add_gradient(const SegmentCounts& counts, double* out) cons
             if (const std::int32_t k = arcs_.bigrams.find(model_.transition[c], model_.transition[after]);
                 k >= 0)
                 arcs[k] = counts.transitions[c * Q + after];
-        if (model_.length_begin[c] < 0) continue;
         const std::int64_t known = model_.n_lengths[c];
-        for (std::int64_t k = 1; k <= known; ++k)
+        for (std::int64_t k = 1; k <= std::min(known, model_.n_own_lengths[c]); ++k)
             out[own_begin + model_.length_weight(c, k)] += counts.lengths[(k - 1) * Q + c];
         if (!model_.unlimited[c]) continue;
         double longer = static_cast<double>(K - known) * counts.entering[c] + counts.beyond[c];

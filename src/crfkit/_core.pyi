@@ -152,8 +152,6 @@ class Design:
         purpose: str = "training",
     ) -> None: ...
     @property
-    def as_lattices(self) -> bool: ...
-    @property
     def as_batches(self) -> bool: ...
 
 class DataLoss:  # Σ_n weight_n (log Z_n − log Z_gold,n)
@@ -551,7 +549,11 @@ class SegmentModel:  # types of segments, C, with their labels (−1: none), len
         transition: Int32s,  # [C] labels whose transitions are those of the types
         n_lengths: Int64s,  # [C]
         unlimited: npt.NDArray[np.uint8],  # [C]
-        length_begin: Int64s,  # [C] own weights, counted from the end of the layout; −1: none
+        length_begin: Int64s,  # [C] own weights, counted from the end of the layout
+        n_own_lengths: Int64s,  # [C] lengths that have such a weight, `longer` included
+        exists: npt.NDArray[
+            np.uint8
+        ],  # [(C + 1)²] which types may follow which; the last row and column: start and end
         repeats: bool,
         pairs_begin: int,
         pair_ptr: Int64s,  # [F + 1] of each segment feature

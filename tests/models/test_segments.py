@@ -107,6 +107,26 @@ def test_a_model_that_grows() -> None:
     assert crf.predict(X[2:3]) == Y[2:3]
 
 
+@pytest.mark.parametrize("limit", [6, 10**9, 10**30])
+def test_limits_above_all_lengths_of_the_training_data(limit: int, tmp_path: Path) -> None:
+    """Lengths have weights as far as training sequences go; beyond, up to the limit, they exist without."""
+    crf = CRF(Segments(limit), l2=0.1).fit(X, Y)
+    assert crf.structure_names_ == [f"X length {k}" for k in range(1, 5)]
+    crf.save(tmp_path / "m")
+    x = [[["a"], *[["b"]] * 7]]
+    every = [*segmentations(8, ["O", "X"], "bio", {"X": limit})]
+    best = load(tmp_path / "m").predict_nbest(x, 10_000)[0]
+    assert sorted(y for _, y in best) == sorted(labels_of(segments, "bio") for segments in every)
+    assert sum(p for p, _ in best) == pytest.approx(1.0)
+    spans = {(span.start, span.end): span.probability for span in crf.predict_spans(x, 1e-9)[0]}
+    assert spans[0, 6] == pytest.approx(
+        sum(p for p, y in best if y[:6] == ["B-X", *["I-X"] * 5] and y[6:7] != ["I-X"])
+    )
+    np.testing.assert_array_equal(crf.predict(x)[0], best[0][1])
+    grown = crf.partial_fit(x, [["B-X", *["I-X"] * 5, "O", "O"]])
+    assert f"X length {min(limit, 8)}" == grown.structure_names_[-1]
+
+
 def test_lengths_tell_what_positions_cannot() -> None:
     """All words are the same: a chain cannot count to three, segments can."""
     inputs, labels = [[["w"]] * 6] * 4, [["B-X", "I-X", "I-X"] * 2] * 4

@@ -110,8 +110,8 @@ def _find_boundaries(types: SegmentTypes, open_: Bools) -> tuple[Bools, Bools]:
     begins, ends = np.ones((T + 1, C), np.bool_), np.ones((T + 1, C), np.bool_)
     if types.repeats:
         closing = np.isin(np.arange(open_.shape[1]), [*types.last, *types.single])
-        begins[1:] = (open_ & closing).any(axis=1)[:, None]
-        ends[:-1] = (open_ & types.begins).any(axis=1)[:, None]
+        begins[1:] = (open_ & closing).any(axis=1, keepdims=True)
+        ends[:-1] = (open_ & types.begins).any(axis=1, keepdims=True)
     else:
         other = open_.sum(axis=1)[:, None] > open_[:, types.single]  # a label beside that of the type
         begins[1:], ends[:-1] = other, other

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,14 @@ from crfkit.features.seen_segments import SeenSegments
 from crfkit.features.segment_features import SegmentCells, SegmentReader
 from crfkit.lazy import lazy_property
 from crfkit.structures import Segments, SegmentTypes
+
+
+class WeightKey(NamedTuple):
+    """What a weight of segments scores."""
+
+    type: Hashable
+    role: str  # "length", "longer" or "feature"
+    what: int | str | None = None  # the length, or the name of the feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +72,11 @@ class SegmentMap:
         np.maximum.at(longest, seen.types, seen.lengths)
         before = {} if base is None else dict(zip(base.types.names, base.n_lengths, strict=True))
         found = []
+        T = int(np.diff(dataset.sequence_ptr).max(initial=0))
         for name, most, several in zip(types.names, longest.tolist(), types.goes_on.tolist(), strict=True):
             limit = structure.limit(name) if several else 1
-            known = max(min(most, structure.longest_weighted), before.get(name, 1))
-            found.append(known if limit is None else limit)
+            known = min(most, structure.longest_weighted) if limit is None else min(limit, max(T, 1))
+            found.append(max(known, before.get(name, 1)))
         map_ = cls(structure, tuple(labels), tuple(found))
         if not map_.reads_inputs:
             return map_
@@ -140,17 +150,30 @@ class SegmentMap:
         return int(self.length_begin[-1]) + len(self.pair_types)
 
     @lazy_property
-    def names(self) -> tuple[str, ...]:
-        """What each own weight scores."""
-        found = []
+    def keys(self) -> tuple[WeightKey, ...]:
+        """What each own weight scores: its type, and a length, "longer", or a feature."""
+        found: list[WeightKey] = []
         for c, name in enumerate(self.types.names):
             n = int(self.length_begin[c + 1] - self.length_begin[c])
             known = n - int(self.unlimited[c])
-            found += [f"{_prefix(name)}length {k}" for k in range(1, known + 1)]
-            found += [f"{_prefix(name)}longer"] * (n > known)
+            found += [WeightKey(name, "length", k) for k in range(1, known + 1)]
+            found += [WeightKey(name, "longer")] * (n > known)
         owners = np.repeat(np.arange(len(self.features)), np.diff(self.pair_ptr)).tolist()
         for f, c in zip(owners, self.pair_types.tolist(), strict=True):
-            found.append(f"{_prefix(self.types.names[c])}{self.features[f]}")
+            found.append(WeightKey(self.types.names[c], "feature", self.features[f]))
+        return tuple(found)
+
+    @lazy_property
+    def names(self) -> tuple[str, ...]:
+        """The same for people, all of them different: a feature whose name is taken is quoted."""
+        found: dict[str, None] = {}
+        for kind, role, what in self.keys:
+            text = what if role == "feature" else f"length {what}" if role == "length" else role
+            name = f"{_prefix(kind)}{text}"
+            while name in found:
+                text = repr(text)
+                name = f"{_prefix(kind)}{text}"
+            found[name] = None
         return tuple(found)
 
     def keep(self, used: Bools) -> SegmentMap:
@@ -196,7 +219,8 @@ class SegmentMap:
         """A data set, with the features of its segments, for the native core."""
         design = feature_map.design(dataset, n_threads, purpose=purpose)
         of_segments = (None,) * 5 if cells is None else cells
-        return _core.SegmentData(feature_map.layout, design, self._model, *of_segments)
+        model = self._model(int(np.diff(dataset.sequence_ptr).max(initial=0)))
+        return _core.SegmentData(feature_map.layout, design, model, *of_segments)
 
     def loss(
         self,
@@ -218,18 +242,29 @@ class SegmentMap:
         except ValueError as error:
             raise ImpossibleLabelsError(str(error)) from None
 
-    @lazy_property
-    def _model(self) -> _core.SegmentModel:
-        types, begin = self.types, self.length_begin
+    def _model(self, longest: int) -> _core.SegmentModel:
+        """For sequences of at most so many positions: lengths up to the limit exist, also those without weights."""
+        types, begin, C = self.types, self.length_begin, len(self.types.names)
+        limits = [
+            k if limit is None or not several else max(k, min(limit, longest))
+            for k, limit, several in zip(
+                self.n_lengths, map(self.structure.limit, types.names), types.goes_on, strict=True
+            )
+        ]
+        exists = np.ones((C + 1, C + 1), np.uint8)
+        if not types.repeats:
+            np.fill_diagonal(exists[:C, :C], 0)
         return _core.SegmentModel(
             types.first,
             types.inside,
             types.last,
             types.single,
             types.transition,
-            np.array(self.n_lengths, np.int64),
+            np.array(limits, np.int64),
             self.unlimited.astype(np.uint8),
-            np.where(np.diff(begin) > 0, begin[:-1], -1),
+            begin[:-1],
+            np.diff(begin),
+            exists.ravel(),
             types.repeats,
             int(begin[-1]),
             self.pair_ptr,

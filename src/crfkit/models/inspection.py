@@ -21,7 +21,7 @@ class FeatureWeight(NamedTuple):
 
 
 class TransitionWeight(NamedTuple):
-    """The weight of two neighbouring labels or facets; before None is the start of a sequence, after None its end."""
+    """The weight of two neighbouring labels, facets or types of segments; None is the start or the end of a sequence."""
 
     before: Hashable | None
     after: Hashable | None
@@ -29,7 +29,7 @@ class TransitionWeight(NamedTuple):
 
 
 class TransitionFeatureWeight(NamedTuple):
-    """The weight of a feature for two neighbouring labels, as `B` lines of templates make them."""
+    """The weight of a feature for two neighbouring labels or types of segments, as `B` lines of templates make them."""
 
     feature: str
     before: Hashable
@@ -82,7 +82,7 @@ def transition_weights(model: CRF[Any]) -> list[TransitionWeight]:
     """The weights of transitions, by falling absolute value."""
     feature_map = model.feature_map_
     facets = feature_map.facets
-    names = [*model.classes_, None, *(() if facets is None else facets.names)]
+    names = [*_transition_names(model), None, *(() if facets is None else facets.names)]
     weights = model.weights_[feature_map.arcs_begin : feature_map.triples_begin]
     return [
         TransitionWeight(names[feature_map.arc_before[i]], names[feature_map.arc_after[i]], float(weights[i]))
@@ -92,7 +92,7 @@ def transition_weights(model: CRF[Any]) -> list[TransitionWeight]:
 
 def heaviest_transition_features(model: CRF[Any], n: int = 10) -> list[TransitionFeatureWeight]:
     """The n features of transitions with the largest weights, by absolute value."""
-    feature_map, labels = model.feature_map_, model.classes_
+    feature_map, labels = model.feature_map_, _transition_names(model)
     weights = model.weights_[feature_map.triples_begin : feature_map.n_weights]
     order = np.argsort(-np.abs(weights), kind="stable")[: max(n, 0)]
     features = np.searchsorted(feature_map.arc_ptr, order, side="right") - 1
@@ -102,6 +102,11 @@ def heaviest_transition_features(model: CRF[Any], n: int = 10) -> list[Transitio
         TransitionFeatureWeight(name(int(feature)), labels[before], labels[after], float(weights[at]))
         for at, feature, before, after in zip(order, features, befores, afters, strict=True)
     ]
+
+
+def _transition_names(model: CRF[Any]) -> Sequence[Hashable]:
+    """What the transitions of each label are those of: the label, or the type of its segment."""
+    return model._get_model().potentials.transition_names(model.classes_)
 
 
 def heaviest_patterns(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:

@@ -51,9 +51,9 @@ class Segments:
     limit); None: no limit. `scheme` says what position labels mean: "bio", "iobes", "bilou", "bmes", or "plain" for runs of
     equal labels; None: the scheme that the training labels have. A position outside (`O`) is a segment of one position.
 
-    Lengths have weights of their own up to `max_length`, or where there is no limit up to the longest segment of its type in
-    the training data, at most `longest_weighted`; a longer segment is still possible, and each position beyond adds one
-    further weight.
+    Lengths have weights of their own up to `max_length`, or up to the longest training sequence where that is shorter. Where
+    there is no limit, they have weights up to the longest segment of the type in the training data, at most
+    `longest_weighted`; a longer segment is still possible, and each position beyond adds one further weight.
 
     `segment_features` are features of whole segments: a function of (x, start, end), x an input as it was given, that gives
     a name, several names, or {name: value}; `SegmentMatches`, where few segments have some; the number or the key of a

@@ -95,7 +95,7 @@ def unpack(
     n_lengths = tuple(integers(file, "segments.lengths", _LONGEST).tolist())
     expected = [structure.limit(name) if several else 1 for name, several in zip(names, goes_on, strict=True)]
     if len(n_lengths) != len(names) or any(
-        n < 1 or k not in (None, n) for n, k in zip(n_lengths, expected, strict=True)
+        n < 1 or (k is not None and n > k) for n, k in zip(n_lengths, expected, strict=True)
     ):
         raise FileFormatError("the lengths of its segments are damaged")
     return _with_features(file, SegmentMap(structure, tuple(labels), n_lengths), settings, n_bytes)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from crfkit.arrays import Bools, Float64s
+from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.data import check_labels, fewest_weights
 from crfkit.errors import InputError, UnsupportedError
 from crfkit.features import (
@@ -100,6 +100,19 @@ class FeaturePotentials:
         return ()
 
     @property
+    def structure_keys(self) -> Sequence[Hashable]:
+        """The same as keys, by which weights pass from one model to the next."""
+        return self.structure_names
+
+    def transition_names(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
+        """What the transitions of each label are those of: the label itself."""
+        return labels
+
+    def transition_labels(self, n_labels: int) -> Int32s:
+        """The label whose transitions each label has: its own. [L]"""
+        return np.arange(n_labels, dtype=np.int32)
+
+    @property
     def own_blocks(self) -> dict[str, int]:
         """Blocks of the weights behind those of the feature map: name → number of weights."""
         return {}
@@ -173,12 +186,20 @@ class FeaturePotentials:
         """The weights [D] to begin with: those that `old` has too, by what they score, and 0."""
         start = np.zeros(self.n_weights)
         here, there = old.feature_map, self.feature_map
-        transfer_features(old.encoder, here, old_labels, weights, self.encoder, there, labels, start)
+        linked = dict(
+            zip(
+                self.transition_names(labels.classes),
+                self.transition_labels(len(labels)).tolist(),
+                strict=True,
+            )
+        )
+        arcs = [linked.get(name, -1) for name in old.transition_names(old_labels.classes)]
+        transfer_features(old.encoder, here, old_labels, weights, self.encoder, there, labels, arcs, start)
         behind, start_behind = weights[here.n_weights :], start[there.n_weights :]
         n, n_start = len(old.output_names), len(self.output_names)
         copy_named(old.output_names, behind[:n], self.output_names, start_behind[:n_start])
         copy_named(old.pattern_names, behind[n:], self.pattern_names, start_behind[n_start:])
-        copy_named(old.structure_names, behind[n:], self.structure_names, start_behind[n_start:])
+        copy_named(old.structure_keys, behind[n:], self.structure_keys, start_behind[n_start:])
         return start
 
     def prune(self, weights: Float64s) -> tuple[FeaturePotentials, Float64s]:

@@ -1,13 +1,13 @@
 """The weights of semi-Markov chains."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Bools, Float64s
+from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.features import Dataset, SegmentMap
 from crfkit.inference import Answerer
 from crfkit.models.files import segment_file
@@ -46,6 +46,21 @@ class SegmentPotentials(FeaturePotentials):
     def structure_names(self) -> tuple[str, ...]:
         """In the order of their weights."""
         return self.segments.names
+
+    @property
+    def structure_keys(self) -> tuple[Hashable, ...]:
+        """By type, role, and length or name."""
+        return self.segments.keys
+
+    def transition_names(self, labels: Sequence[Hashable]) -> Sequence[Hashable]:
+        """The types of segments."""
+        types = self.segments.types
+        return [types.names[c] for c in types.type_of.tolist()]
+
+    def transition_labels(self, n_labels: int) -> Int32s:
+        """The label that stands for the type of each."""
+        types = self.segments.types
+        return types.transition[types.type_of]
 
     @property
     def own_blocks(self) -> dict[str, int]:
@@ -87,7 +102,7 @@ class SegmentPotentials(FeaturePotentials):
 
     def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What segments have weights for, and the features of each."""
-        yield self.segments.names, data.read
+        yield self.segments.keys, data.read
 
     def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The features of segments."""

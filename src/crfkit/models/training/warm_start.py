@@ -23,10 +23,15 @@ def transfer_features(
     new_encoder: Encoder,
     new: FeatureMap,
     new_labels: Labels,
+    linked: Sequence[int],
     out: Float64s,
 ) -> None:
-    """Copies the weights [D] of a feature map to where another one has the same, in `out` [D']."""
+    """Copies the weights [D] of a feature map to where another one has the same, in `out` [D'].
+
+    `linked` [L] has the new label whose transitions those of each old label are, −1: none.
+    """
     labels = _outcome_ids(old, old_labels, new, new_labels)
+    of_arcs = np.concatenate([np.array(linked, np.int64), labels[old.n_labels :]])
     states = _feature_ids(old_encoder.vocabulary, new_encoder.vocabulary)
     arcs = _feature_ids(old_encoder.arc_vocabulary, new_encoder.arc_vocabulary)
     L = new.n_labels
@@ -40,16 +45,18 @@ def transfer_features(
             known = make_keys(column, labels[label], L)
             here, there = weights[old.dense_begin(block) :], out[new.dense_begin(block) :]
             copy_keyed(known, here, np.arange(columns * L), there)
-    known = make_keys(labels[old.arc_before], labels[old.arc_after], n_outcomes)
+    known = make_keys(of_arcs[old.arc_before], of_arcs[old.arc_after], n_outcomes)
     wanted = make_keys(new.arc_before, new.arc_after, n_outcomes)
     copy_keyed(known, weights[old.arcs_begin :], wanted, out[new.arcs_begin :])
     before, after = np.divmod(old.arc_triples, max(old.n_labels, 1))
-    known = make_keys(_owners(old.arc_ptr, arcs), make_keys(labels[before], labels[after], L), L * L)
+    known = make_keys(_owners(old.arc_ptr, arcs), make_keys(of_arcs[before], of_arcs[after], L), L * L)
     wanted = make_keys(_owners(new.arc_ptr), new.arc_triples, L * L)
     copy_keyed(known, weights[old.triples_begin :], wanted, out[new.triples_begin :])
 
 
-def copy_named(names: Sequence[str], weights: Float64s, wanted: Sequence[str], out: Float64s) -> None:
+def copy_named(
+    names: Sequence[Hashable], weights: Float64s, wanted: Sequence[Hashable], out: Float64s
+) -> None:
     """Copies the weights of these names to where the same names are wanted."""
     place = {name: i for i, name in enumerate(wanted)}
     known = np.array([place.get(name, -1) for name in names], dtype=np.int64)
