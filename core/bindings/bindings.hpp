@@ -22,6 +22,7 @@ void bind_graphs(nanobind::module_& m);     // factor graphs
 void bind_trellis(nanobind::module_& m);    // patterns, and the trellises in which they fire
 void bind_output_graphs(nanobind::module_& m);      // graphs of label sequences, and data sets of such
 void bind_segments(nanobind::module_& m);           // semi-Markov chains
+void bind_segment_batch(nanobind::module_& m);      // many semi-Markov chains of plain scores
 void bind_word_lattices(nanobind::module_& m);      // data sets of word lattices
 void bind_losses(nanobind::module_& m);             // losses of data sets, and the objective
 void bind_trellis_questions(nanobind::module_& m);  // the questions on one of them

@@ -29,5 +29,6 @@ NB_MODULE(_core, m) {
     crfkit::bind_losses(m);
     crfkit::bind_output_graphs(m);
     crfkit::bind_segments(m);
+    crfkit::bind_segment_batch(m);
     crfkit::bind_word_lattices(m);
 }

@@ -97,6 +97,33 @@ def chain_batch_best(
     n_threads: int,
 ) -> Int64s: ...
 
+# many semi-Markov chains: states [N, T, L], lengths [K, L], transitions [L, L] or [N, L, L], segments [N, T, K, L]
+
+def segment_batch_expectations(
+    states: Float64s,
+    lengths: Float64s,
+    transitions: Float64s,
+    start: Float64s | None,
+    end: Float64s | None,
+    first: Float64s | None,
+    last: Float64s | None,
+    segments: Float64s | None,
+    sequence_sizes: Int64s,
+    n_threads: int,
+) -> tuple[Any, ...]: ...
+def segment_batch_best(
+    states: Float64s,
+    lengths: Float64s,
+    transitions: Float64s,
+    start: Float64s | None,
+    end: Float64s | None,
+    first: Float64s | None,
+    last: Float64s | None,
+    segments: Float64s | None,
+    sequence_sizes: Int64s,
+    n_threads: int,
+) -> Int64s: ...
+
 # trees: sentences one after the other, scores [Σ (T + 1)² R] with lengths T [N]
 
 class ScoredTrees:

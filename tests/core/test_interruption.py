@@ -31,6 +31,7 @@ from crfkit.inference import (
     Answerer,
     ChainBatch,
     ChainPotentials,
+    SegmentBatch,
     TreeBatch,
     entropy,
     k_best,
@@ -168,6 +169,12 @@ def test_samples_by_scores() -> None:
 def test_batches_of_chains() -> None:
     batch = ChainBatch(np.zeros((500, 200, 200), np.float32), np.zeros((200, 200), np.float32), n_threads=2)
     assert is_stopped(batch.expectations)
+
+
+@pytest.mark.parametrize("question", [SegmentBatch.expectations, SegmentBatch.decode])
+def test_batches_of_semi_markov_chains(question: Callable[[SegmentBatch], Any]) -> None:
+    batch = SegmentBatch(np.zeros((20, 4000, 20)), np.zeros((400, 20)), np.zeros((20, 20)), n_threads=2)
+    assert is_stopped(lambda: question(batch))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ Each function takes a structure (`Chain()`, `SpanningTree()`) and its scores (`C
 `crfkit.inference.questions` knows which class answers for which structure. `allowed` restricts the outputs to the labels
 that are allowed at each position: a bool array [T, L] or an `AllowedLabels`; for trees, to the arcs that are allowed.
 
-Of many chains at once: `ChainBatch`.
+Of many chains at once: `ChainBatch`; of many semi-Markov chains of plain scores: `SegmentBatch`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
@@ -29,6 +29,7 @@ from crfkit.inference.answerer import (
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
+from crfkit.inference.segment_batch import SegmentBatch
 from crfkit.inference.span_sets import best_expected_f1, check_decoding, likely_spans, select_spans
 from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tree_batch import TreeBatch
@@ -44,6 +45,7 @@ __all__ = [
     "FunctionPotentials",
     "GraphPotentials",
     "PatternPotentials",
+    "SegmentBatch",
     "TreeBatch",
     "TreeParser",
     "WordLatticePotentials",

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 import torch
 
-from crfkit.nn.backends import core, segments, torch_chain, tree
+from crfkit.nn.backends import core, core_segments, segments, torch_chain, tree
 from crfkit.nn.backends.base import Backend
 from crfkit.nn.backends.torch_tree import DETERMINANT
 from crfkit.nn.backends.tree import TreeBackend
@@ -72,7 +72,7 @@ def choose_segments(problem: SegmentProblem) -> segments.SegmentBackend:
     """The backend for a batch of semi-Markov chains."""
     if problem.emissions.is_cuda and triton_is_there() and _segment_kernels().suits(problem):
         return cast(segments.SegmentBackend, _segment_kernels())
-    return segments.TORCH
+    return core_segments.CORE if core_segments.CORE.suits(problem) else segments.TORCH
 
 
 @cache
