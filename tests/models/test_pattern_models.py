@@ -31,7 +31,7 @@ from crfkit.models import (
     transition_weights,
     trellis_sizes,
 )
-from crfkit.models.potentials import PatternPotentials
+from crfkit.models.kinds.patterns import PatternPotentials
 from tests.cli.commands import run
 
 LABELS = ("B", "I", "O")
@@ -391,7 +391,7 @@ def test_growth_finds_the_runs_that_pay() -> None:
     rounds = crf.growth_
     assert rounds[0].n_patterns == 0
     assert max(rounds, key=lambda r: r.log_likelihood).n_patterns == len(crf.pattern_names_)
-    assert crf.structure.grow == Growth(order=2, per_round=4)  # type: ignore[union-attr]
+    assert crf.structure.grow == Growth(order=2, per_round=4)  # type: ignore[attr-defined]
 
 
 def test_growth_finds_nothing_where_nothing_is() -> None:

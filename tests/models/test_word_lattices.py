@@ -13,7 +13,7 @@ import pytest
 import crfkit
 from crfkit import CRF, InputError, Lattice, WordLattice, _core
 from crfkit.features import LatticeDataset
-from crfkit.models.potentials import LatticePotentials
+from crfkit.models.kinds.lattices import LatticePotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.training_set import learn
 from crfkit.objective import Objective

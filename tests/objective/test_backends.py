@@ -10,7 +10,7 @@ import pytest
 
 from crfkit import CRF, _core, inference
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Template
-from crfkit.models.potentials import SegmentPotentials
+from crfkit.models.kinds.segments import SegmentPotentials
 from crfkit.models.training.training_set import learn
 from crfkit.objective import Objective
 from crfkit.structures import AllowedLabels, Chain, ChainScores, Segments, segment_labels

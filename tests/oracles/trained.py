@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, GraphMap, PatternMap
 from crfkit.inference import Answerer, ChainPotentials, FunctionPotentials, GraphPotentials, PatternPotentials
-from crfkit.models.potentials import SegmentPotentials
+from crfkit.models.kinds.segments import SegmentPotentials
 from crfkit.objective import Loss, Objective
 from crfkit.structures import Arc, GraphStructure, Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem

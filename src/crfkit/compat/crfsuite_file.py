@@ -22,8 +22,7 @@ from crfkit.data import read_bytes
 from crfkit.errors import FileFormatError, UnsavableError
 from crfkit.features import FeatureMap, Vocabulary
 from crfkit.lazy import lazy_property
-from crfkit.models import CRF, assemble, replacing
-from crfkit.structures import GraphStructure, Lattice, Segments
+from crfkit.models import CRF, assemble, kind_of, replacing
 
 MAGIC = b"lCRF"
 _NO_TRIPLES = (np.zeros(1, np.int64), np.zeros(0, np.int32))
@@ -132,7 +131,7 @@ def check_expressible(crf: CRF[Any]) -> None:
         "probabilities that are normalised at each position": crf.locally_normalised_,
         "a template: it makes features of columns": crf.encoder_.template is not None,
         "patterns": bool(crf.pattern_names_),
-        "a structure of its own": isinstance(crf.structure_, GraphStructure | Segments | Lattice),
+        "a structure of its own": not kind_of(crf.structure_).adds_to_chain,
         "feature functions": bool(crf.output_names_) or len(crf.weights_) > feature_map.n_weights,
         "facets": feature_map.facets is not None,
         "a tag dictionary": bool(crf.tag_dictionary),

@@ -22,6 +22,7 @@ from crfkit.models.inspection import (
     transition_weights,
     trellis_sizes,
 )
+from crfkit.models.kinds import kind_of
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.patterns.growth import GrowthRound
 from crfkit.models.scores import position_scores, score_nbest
@@ -77,6 +78,7 @@ __all__ = [
     "heaviest_outputs",
     "heaviest_patterns",
     "heaviest_transition_features",
+    "kind_of",
     "load",
     "model_type",
     "position_scores",

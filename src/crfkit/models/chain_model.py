@@ -27,7 +27,7 @@ from crfkit.models.constraints import check_possible, trained_bigrams, trained_c
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.warning_types import UnknownLabels
-from crfkit.structures import Bigrams, Chain, GraphStructure, Lattice, Patterns, Segments
+from crfkit.structures import Bigrams, Chain, SequenceStructure
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class ChainModel:
         return trained_bigrams(self.labels, self.potentials.feature_map.bigrams)
 
     @property
-    def trained_structure(self) -> Chain | Patterns | GraphStructure | Segments | Lattice:
+    def trained_structure(self) -> SequenceStructure:
         """The structure, patterns included, with its bigrams fixed by training."""
         return self.potentials.trained_structure(self.chain)
 

@@ -12,32 +12,25 @@ import numpy.typing as npt
 from crfkit.arrays import Float64s
 from crfkit.errors import UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
-from crfkit.features import (
-    Encoder,
-    FacetsOf,
-    FeatureFunctions,
-    FeatureMap,
-    TagDictionary,
-    Template,
-    without_spans,
-)
+from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import Answerer, check_decoding
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
-from crfkit.models.files import crf_file, graph_file, pattern_file
+from crfkit.models.files import crf_file
 from crfkit.models.files.model_file import ModelFile
-from crfkit.models.patterns.growth import GrowthRound, grow, growth_of
+from crfkit.models.kinds import kind_of
+from crfkit.models.patterns.growth import GrowthRound, grow
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
-from crfkit.models.span_questions import check_spans, find_arcs, find_spans
+from crfkit.models.span_questions import find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
-from crfkit.structures import Chain, GraphStructure, Lattice, Patterns, Segments, Span
+from crfkit.structures import SequenceStructure, Span
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
@@ -116,7 +109,7 @@ class CRF(Estimator, Generic[Label]):
 
     def __init__(
         self,
-        structure: Chain | Patterns | GraphStructure | Segments | Lattice = DEFAULT_CHAIN,
+        structure: SequenceStructure = DEFAULT_CHAIN,
         features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
         l1: float | Mapping[str, float] = 0.0,
@@ -180,12 +173,13 @@ class CRF(Estimator, Generic[Label]):
         the same records, with or without it.
         """
         first = None if start is None else CRF._read_start(start)
-        X, y = without_spans(X, y, self.structure)
+        kind = kind_of(self.structure)
+        X, y = kind.read_labels(X, y, self.structure)
         if isinstance(dev, tuple) and len(dev) > 1:
-            dev = (*without_spans(dev[0], dev[1], self.structure, "dev "), *dev[2:])
+            dev = (*kind.read_labels(dev[0], dev[1], self.structure, "dev "), *dev[2:])
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
         task = CRFTask(self._settings(), Examples(X, y, sample_weight, allowed))
-        if growth_of(self.structure) is None:
+        if kind.growth(self.structure) is None:
             self._keep(train(task, plan))
         else:
             trained, self.growth_ = grow(task, plan)
@@ -216,7 +210,7 @@ class CRF(Estimator, Generic[Label]):
         first = CRF._read_start(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
         structure = self._model.trained_structure if extend else self.structure
-        examples = Examples(*without_spans(X, y, structure), sample_weight, allowed)
+        examples = Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
         return self
 
@@ -234,7 +228,7 @@ class CRF(Estimator, Generic[Label]):
         return list(classes)
 
     @property
-    def structure_(self) -> Chain | Patterns | GraphStructure | Segments | Lattice:
+    def structure_(self) -> SequenceStructure:
         """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
         return self._get_model().trained_structure
 
@@ -315,11 +309,8 @@ class CRF(Estimator, Generic[Label]):
         "bilou", "bmes", or "plain" (runs of equal labels other than O); None: as all labels look. `allowed` as in `fit`.
         The spans of a `Lattice` are its arcs.
         """
-        if isinstance(self.structure, Lattice):
-            check_decoding(threshold, decode)
-            return find_arcs(self._ask(X, allowed), threshold, decode)
-        known = self.structure.scheme if isinstance(self.structure, Segments) else None
-        labels = check_spans(self.classes_, scheme or known, threshold, decode)
+        check_decoding(threshold, decode)
+        labels = kind_of(self.structure).read_spans(self.structure, self.classes_, scheme)
         return find_spans(self._ask(X, allowed), labels, threshold, decode)
 
     def predict_nbest(
@@ -348,7 +339,7 @@ class CRF(Estimator, Generic[Label]):
 
         Where y has None or sets: of all label sequences that it allows, together.
         """
-        X, y = without_spans(X, y, self._get_model().trained_structure)
+        X, y = self._read_labels(X, y)
         ask = self._ask(X, allowed)
         annotation = ask.model.annotate(y, ask.dataset)
         with ask.explain_impossible():
@@ -373,7 +364,7 @@ class CRF(Estimator, Generic[Label]):
         the score is the share of right labels among those that are known.
         """
         given = read_metric(metric)
-        X, y = without_spans(X, y, self._get_model().trained_structure)
+        X, y = self._read_labels(X, y)
         ask = self._ask(X, allowed)
         gold = ask.model.read_gold(y, ask.dataset)
         figure = ask.model.figure(given, gold)
@@ -386,13 +377,15 @@ class CRF(Estimator, Generic[Label]):
     def _functions(self, params: dict[str, Any]) -> Any:
         structure, features = params["structure"], params["features"]
         own = [features] if isinstance(features, FeatureFunctions) else []
-        if isinstance(structure, Patterns):
-            return [*own, *pattern_file.functions_of(structure)]
-        if isinstance(structure, GraphStructure):
-            return [*own, graph_file.kind_of(structure)]
-        if isinstance(structure, Segments):
-            return structure.functions
+        kind = kind_of(structure)
+        if kind.calls_functions:
+            return [*own, *kind.functions(structure)]
         return features if own else None
+
+    def _read_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X and y, the latter as lists of labels."""
+        structure = self._get_model().trained_structure
+        return kind_of(structure).read_labels(X, y, structure)
 
     def _get_model(self) -> ChainModel:
         self._check_fitted()

@@ -1,16 +1,14 @@
 """What the weights of a trained model say, by name."""
 
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
-from crfkit.errors import LabelError, UnsupportedError
+from crfkit.errors import LabelError
 from crfkit.models.crf import CRF
-from crfkit.models.potentials import PatternPotentials
 
 
 class FeatureWeight(NamedTuple):
@@ -123,17 +121,8 @@ def heaviest_of_structure(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:
 
 def trellis_sizes(model: CRF[Any], X: Any, *, allowed: Any = None) -> list[TrellisSize]:
     """How large the trellis of each sequence is, for a model with patterns."""
-    potentials = model._get_model().potentials
-    if not isinstance(potentials, PatternPotentials) or not potentials.pattern_names:
-        raise UnsupportedError("the model has no patterns: each position has one state for each label")
     ask = model._ask(X, allowed)
-    patterns = potentials.patterns
-    starts = patterns.data(model._get_model().encode(X, allowed))
-    found = []
-    for n, (begin, end) in enumerate(pairwise(ask.ptr.tolist())):
-        states, arcs, _ = ask.design.trellises.sizes(n)
-        found.append(TrellisSize(states, arcs, patterns.sparsity(starts, n, begin, end)))
-    return found
+    return [TrellisSize(*sizes) for sizes in ask.model.potentials.trellis_sizes(ask.dataset, ask.design)]
 
 
 def heaviest_outputs(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:

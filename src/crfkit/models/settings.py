@@ -23,8 +23,9 @@ from crfkit.features import (
 from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
 from crfkit.models.files import settings_file
 from crfkit.models.files.file_arrays import current_names, setting
+from crfkit.models.kinds import StructureKind, kind_of
 from crfkit.optimizers import LBFGS, AdaGrad, Optimizer
-from crfkit.structures import Bigrams, Chain, GraphStructure, Lattice, Patterns, Segments
+from crfkit.structures import Bigrams, Chain, SequenceStructure
 
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
@@ -50,7 +51,7 @@ class Learned(NamedTuple):
 class CRFSettings:
     """The parameters of a `CRF`, whose docstring explains them."""
 
-    structure: Chain | Patterns | GraphStructure | Segments | Lattice
+    structure: SequenceStructure
     features: str | Template | FeatureFunctions | None
     optimizer: Optimizer | str
     l1: Strength
@@ -65,20 +66,7 @@ class CRFSettings:
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
-        if not isinstance(self.structure, Chain | Patterns | GraphStructure | Segments | Lattice):
-            raise ArgumentError(
-                f"structure is {self.structure!r}, expected crfkit.Chain(…), crfkit.Patterns(…), crfkit.Segments(…), "
-                "crfkit.Lattice(…) or a GraphStructure"
-            )
-        others = (self.features, self.facets, self.tag_dictionary or None)
-        if isinstance(self.structure, Lattice) and any(other is not None for other in others):
-            raise UnsupportedError(
-                "a Lattice lists its arcs with their features: expected no features, facets or tag_dictionary"
-            )
-        if isinstance(self.structure, Segments) and (self.functions is not None or self.facets is not None):
-            raise UnsupportedError(
-                "Segments do not go with feature functions or facets: expected other features"
-            )
+        self.kind.check(self)
         check_optimizer(self.optimizer, self.l1)
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)
@@ -100,9 +88,14 @@ class CRFSettings:
         count_threads(self.n_threads)
 
     @property
+    def kind(self) -> StructureKind:
+        """What is known of structures of this kind; ArgumentError where the structure is none."""
+        return kind_of(self.structure)
+
+    @property
     def chain(self) -> Chain:
         """The structure without its patterns, or without the weights of its graph."""
-        return self.structure if isinstance(self.structure, Chain) else self.structure.chain
+        return self.structure.chain
 
     @property
     def functions(self) -> FeatureFunctions | None:
@@ -120,7 +113,7 @@ class CRFSettings:
         """What a model file keeps; threads and random numbers belong to the machine, not to the model."""
         is_preset = isinstance(self.features, str) and self.features in PRESETS
         return {
-            "structure": settings_file.structure_to_json(self.structure),
+            "structure": settings_file.chain_to_json(self.chain) | self.kind.to_json(self.structure),
             "features": None if template is None else template.text,
             "language": None if template is None else template.LANGUAGE,
             "preset": self.features if is_preset else None,
@@ -136,12 +129,10 @@ class CRFSettings:
 
     @classmethod
     def from_json(cls, settings: dict[str, Any], n_columns: int | None, learned: Learned) -> "CRFSettings":
-        """The parameters of a model with these columns; InputError for what cannot be parameters."""
+        """The parameters of a model with these columns, of its structure the chain; InputError for what cannot be any."""
         settings = current_names(settings)
         return cls(
-            structure=settings_file.structure_from_json(
-                setting(settings, "structure", dict), learned.bigrams
-            ),
+            structure=settings_file.chain_from_json(setting(settings, "structure", dict), learned.bigrams),
             features=settings_file.features_from_json(settings, n_columns),
             optimizer=settings_file.optimizer_from_json(settings, DEFAULT_OPTIMIZER),
             l1=settings_file.strength_from_json(settings, "l1"),

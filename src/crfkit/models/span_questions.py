@@ -1,25 +1,20 @@
 """Spans of new input with their exact probabilities, as `CRF.predict_spans` gives them."""
 
-from collections.abc import Hashable, Sequence
-
 from crfkit.features import path_spans
-from crfkit.inference import check_decoding, likely_spans, select_spans
+from crfkit.inference import likely_spans, select_spans
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.structures import Span, SpanLabels
 
 
-def check_spans(
-    classes: Sequence[Hashable], scheme: str | None, threshold: object, decode: object
-) -> SpanLabels:
-    """How the labels of a model are read as spans; InputError for what is no scheme, probability or decoding."""
-    check_decoding(threshold, decode)
-    return SpanLabels.of(classes, scheme)
-
-
 def find_spans(
-    ask: EncodedInput, labels: SpanLabels, threshold: float | None, decode: str | None
+    ask: EncodedInput, labels: SpanLabels | None, threshold: float | None, decode: str | None
 ) -> list[list[Span]]:
-    """The spans of each sequence: above a threshold, of the best labels, or with the highest expected F1."""
+    """The spans of each sequence: above a threshold, of the best labels, or with the highest expected F1.
+
+    `labels` says how labels are read as spans; None: outputs are lists of arcs.
+    """
+    if labels is None:
+        return _find_arcs(ask, threshold, decode)
     given = (ask.design, labels)
     with ask.explain_impossible():
         return select_spans(
@@ -31,7 +26,7 @@ def find_spans(
         )
 
 
-def find_arcs(ask: EncodedInput, threshold: float | None, decode: str | None) -> list[list[Span]]:
+def _find_arcs(ask: EncodedInput, threshold: float | None, decode: str | None) -> list[list[Span]]:
     """The same of word lattices: arcs with equal ends and labels are one span."""
     with ask.explain_impossible():
         on_path = ask.answerer.marginals(ask.design, ask.n_threads)[:, 1]

@@ -10,10 +10,23 @@ import numpy as np
 from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, InputError
 from crfkit.evaluation import MetricFunction, as_score, path_metric, place_words, read_metric
-from crfkit.features import Candidate, Entry, WordDictionary, read_word
+from crfkit.features import (
+    WORD_COST,
+    Candidate,
+    Encoder,
+    Entry,
+    FeatureMap,
+    Labels,
+    LatticeMap,
+    Vocabulary,
+    WordDictionary,
+    read_word,
+)
 from crfkit.models.crf import CRF
+from crfkit.models.kinds.lattice_model import LatticeModel
+from crfkit.models.kinds.lattices import ANY_LABEL, LatticePotentials
 from crfkit.models.settings import DEFAULT_OPTIMIZER
-from crfkit.optimizers import Optimizer
+from crfkit.optimizers import History, Optimizer
 from crfkit.structures import CostMatrix, Lattice
 
 Fields = tuple[str, ...]
@@ -176,11 +189,9 @@ class WordSegmenter:
     @classmethod
     def from_costs(cls, dictionary: WordDictionary) -> "WordSegmenter":
         """The segmenter of a dictionary whose costs are known."""
-        from crfkit.models.files.from_weights import with_costs  # which makes models of all kinds
-
         made = cls(dictionary)
-        made.crf_ = with_costs(dictionary.structure, 1.0 / dictionary.cost_factor)
-        made._by_costs = with_costs(dictionary.structure, 1.0)
+        made.crf_ = _with_costs(dictionary.structure, 1.0 / dictionary.cost_factor)
+        made._by_costs = _with_costs(dictionary.structure, 1.0)
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -259,3 +270,23 @@ def _words(text: str, candidates: Sequence[Candidate], path: Iterable[int]) -> l
         Word(text[c.start : c.end], c.entry.fields, c.start, c.end, c.known)
         for c in (candidates[i] for i in path)
     ]
+
+
+def _with_costs(structure: Lattice, scale: float) -> CRF[Any]:
+    """A CRF of word lattices whose arcs and transitions have costs: score = −scale · cost."""
+    vocabulary = Vocabulary()
+    vocabulary.add(WORD_COST)
+    nothing = np.zeros(0, np.int32)
+    feature_map = FeatureMap(
+        1, np.array([0, 1]), np.zeros(1, np.int32), {}, nothing, nothing, np.zeros(1, np.int64), nothing
+    )
+    names = tuple(structure.pair_names(structure.boundary, structure.boundary))
+    labels = Labels([ANY_LABEL])
+    potentials = LatticePotentials(
+        Encoder(None, vocabulary), feature_map, LatticeMap(structure, names), labels
+    )
+    crf: CRF[Any] = CRF(structure)
+    crf._set_model(LatticeModel(labels, structure.chain, potentials), np.full(1 + len(names), -scale))
+    crf.history_, crf.n_iter_, crf.stop_message_ = History(), 0, "the costs were given"
+    crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the costs were given"  # type: ignore[assignment]
+    return crf

@@ -3,7 +3,14 @@
 from crfkit.errors import NoOutputError
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
-from crfkit.structures.chain import UNSEEN, Chain, ChainMarginals, ChainScores, ScoredOutput
+from crfkit.structures.chain import (
+    UNSEEN,
+    Chain,
+    ChainMarginals,
+    ChainScores,
+    ScoredOutput,
+    SequenceStructure,
+)
 from crfkit.structures.factor_graph import Assignment, FactorGraph, GraphMarginals, Variable
 from crfkit.structures.factor_tables import FactorTables
 from crfkit.structures.factors import CountFactor, EqualFactor, Factor, ListFactor, TableFactor
@@ -83,6 +90,7 @@ __all__ = [
     "SegmentMatches",
     "SegmentTypes",
     "Segments",
+    "SequenceStructure",
     "Span",
     "SpanLabels",
     "SpanningTree",

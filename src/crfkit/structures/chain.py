@@ -9,7 +9,7 @@ Letters: T positions, L labels.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,22 @@ from crfkit.structures.support import Support, support_of
 OBSERVED = "observed"
 UNSEEN = ("error", "extend", "skip", "soft")
 MOST_LISTED = 5  # number of training outputs that a message lists
+
+
+class SequenceStructure(Protocol):
+    """A structure of a `CRF`: a chain, and whatever it adds to that."""
+
+    @property
+    def chain(self) -> "Chain":
+        """Which transitions exist, and which of them have weights."""
+
+    @property
+    def bigrams(self) -> Bigrams | str | None:
+        """Those of the chain."""
+
+    @property
+    def unseen(self) -> str:
+        """That of the chain."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,6 +85,11 @@ class Chain:
     def __repr__(self) -> str:
         constraint = "" if self.bigrams is None else f", bigrams={self.bigrams!r}, unseen={self.unseen!r}"
         return f"Chain(start={self.start}, end={self.end}{constraint})"
+
+    @property
+    def chain(self) -> "Chain":
+        """Itself: other structures of a `CRF` have a chain beside what is their own."""
+        return self
 
     @property
     def constrained(self) -> bool:

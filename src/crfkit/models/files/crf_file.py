@@ -6,26 +6,23 @@
     facets    of each label, where labels share weights through these
     dictionary  the labels of its words and endings
     functions the names of the outputs of feature functions, for those that have names
-    patterns  runs of labels that have weights
-    structure the names of the weights of a structure of the user's own
-    segments  the lengths of segments that have weights, by type, features of segments, and entries of dictionaries
-    weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions or
-              patterns
+    structure the names of the weights of a structure that names them; others have arrays of their own
+    weights   [D] in the order of the feature map: state pairs, dense blocks, arcs, arc triples; then feature functions,
+              and those of the structure
 
 Integers are stored in the smallest type that holds them. Every rule is checked here, before any of the arrays
 reaches the native core.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import MAX_LABELS, check_labels
 from crfkit.errors import FileFormatError
-from crfkit.features import Encoder, Facets, FeatureMap, Labels, SegmentMap, TagDictionary, Vocabulary
-from crfkit.models.files import segment_file
+from crfkit.features import Encoder, Facets, FeatureMap, Labels, TagDictionary, Vocabulary
 from crfkit.models.files.file_arrays import (
     array,
     compact,
@@ -39,10 +36,20 @@ from crfkit.models.files.file_arrays import (
     unpack_texts,
 )
 from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
-from crfkit.models.files.pattern_file import StoredPatterns
 
 TYPE = "CRF"
 MAX_FACETS = 65_535
+
+
+class OwnWeights(Protocol):
+    """The weights of a structure as the file holds them."""
+
+    @property
+    def n_weights(self) -> int:
+        """How many there are."""
+
+    def pack(self, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
+        """Adds the arrays; what joins the settings of the file."""
 
 
 class Contents(NamedTuple):
@@ -56,9 +63,8 @@ class Contents(NamedTuple):
     history: Float64s  # [iterations, 5]: iteration, objective, gradient norm, passes, dev score or NaN
     dictionary: TagDictionary | None = None
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
-    patterns: StoredPatterns | None = None
-    structure_names: Sequence[str] = ()  # of the weights of a structure of the user's own
-    segments: SegmentMap | None = None
+    structure_names: Sequence[str] = ()  # of the weights of a structure that names them
+    own: Any = None  # `OwnWeights` of a structure that keeps more than names
 
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
@@ -101,10 +107,8 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         n_bytes["functions"] = pack_texts(arrays, "functions", contents.output_names)
     if contents.structure_names:
         n_bytes["structure"] = pack_texts(arrays, "structure", contents.structure_names)
-    if contents.patterns is not None:
-        settings["patterns"] = contents.patterns.pack(arrays, n_bytes)
-    if contents.segments is not None:
-        settings["segments"] = segment_file.pack(contents.segments, arrays, n_bytes)
+    if contents.own is not None:
+        settings |= contents.own.pack(arrays, n_bytes)
     return ModelFile(TYPE, settings, arrays)
 
 
@@ -113,8 +117,11 @@ def _n_outcomes(n_labels: int, facets: Facets | None) -> int:
     return n_labels if facets is None else n_labels + 1 + len(facets)
 
 
-def unpack(file: ModelFile) -> Contents:
-    """The CRF of a model file; InputError for anything that is not one."""
+def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., OwnWeights] | None = None) -> Contents:
+    """The CRF of a model file; InputError for anything that is not one.
+
+    `unpack_own` reads what its structure keeps under `key`.
+    """
     if file.type != TYPE:
         raise FileFormatError(f"its type is {file.type[:40]!r}, expected 'CRF' or 'Parser'")
     settings = dict(file.settings)
@@ -135,11 +142,11 @@ def unpack(file: ModelFile) -> Contents:
         raise FileFormatError("it has labels with facets, and weights for whole labels")
     arc_vocabulary, arc_ptr, arc_triples = _unpack_features(file, "arc_features", n_bytes, n_labels**2)
     n_outputs, n_named = _n_outputs(settings)
-    patterns = StoredPatterns.unpack(file, settings.pop("patterns", None), n_bytes, labels.classes)
-    segments = segment_file.unpack(file, settings.pop("segments", None), n_bytes, labels.classes)
+    kept = settings.pop(key, None)
+    own = None if unpack_own is None or kept is None else unpack_own(file, kept, n_bytes, labels.classes)
     n_own = len(file.arrays.get("structure.lengths", ()))
     n_weights = len(pair_labels) + n_labels * sum(dense.values()) + len(before) + len(arc_triples)
-    n_weights += n_outputs + n_own + sum(own.n_weights for own in (patterns, segments) if own is not None)
+    n_weights += n_outputs + n_own + (0 if own is None else own.n_weights)
     weights = read_weights(file, n_weights)
     if settings.get("functions") is None:
         check_labels(n_labels, n_weights)
@@ -157,9 +164,8 @@ def unpack(file: ModelFile) -> Contents:
         read_history(file),
         _dictionary(file, settings, n_bytes, labels),
         unpack_texts(file, "functions", n_bytes, n_named),
-        patterns,
         unpack_texts(file, "structure", n_bytes, n_own),
-        segments,
+        own,
     )
 
 

@@ -7,14 +7,12 @@ import numpy.typing as npt
 
 from crfkit.data import MAX_WEIGHT, check_labels
 from crfkit.errors import ArgumentError, ShapeError
-from crfkit.features import WORD_COST, Encoder, FeatureMap, Labels, LatticeMap, Template, Vocabulary
+from crfkit.features import Encoder, FeatureMap, Labels, Template, Vocabulary
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.crf import CRF
-from crfkit.models.lattice_model import LatticeModel
-from crfkit.models.potentials import FeaturePotentials, LatticePotentials, LocalPotentials
-from crfkit.models.training.lattice_set import ANY_LABEL
+from crfkit.models.potentials import FeaturePotentials, LocalPotentials
 from crfkit.optimizers import History
-from crfkit.structures import Chain, Lattice
+from crfkit.structures import Chain
 
 
 def assemble(
@@ -66,24 +64,4 @@ def assemble(
     crf.n_iter_ = len(crf.history_)
     crf.stop_message_ = reason
     crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the model was trained elsewhere"  # type: ignore[assignment]
-    return crf
-
-
-def with_costs(structure: Lattice, scale: float) -> CRF:
-    """A CRF of word lattices whose arcs and transitions have costs: score = −scale · cost."""
-    vocabulary = Vocabulary()
-    vocabulary.add(WORD_COST)
-    nothing = np.zeros(0, np.int32)
-    feature_map = FeatureMap(
-        1, np.array([0, 1]), np.zeros(1, np.int32), {}, nothing, nothing, np.zeros(1, np.int64), nothing
-    )
-    names = tuple(structure.pair_names(structure.boundary, structure.boundary))
-    labels = Labels([ANY_LABEL])
-    potentials = LatticePotentials(
-        Encoder(None, vocabulary), feature_map, LatticeMap(structure, names), labels
-    )
-    crf = CRF(structure)
-    crf._set_model(LatticeModel(labels, structure.chain, potentials), np.full(1 + len(names), -scale))
-    crf.history_, crf.n_iter_, crf.stop_message_ = History(), 0, "the costs were given"
-    crf.optimizer_, crf.optimizer_reason_ = crf.optimizer, "the costs were given"  # type: ignore[assignment]
     return crf

@@ -71,18 +71,9 @@ def to_json(structure: GraphStructure) -> dict[str, Any]:
     return {"class": import_path(kind), "fields": fields}
 
 
-def from_json(value: dict[str, Any], chain: Chain) -> Chain | StoredStructure:
-    """The structure of a file, not loaded; a chain where it is nothing else."""
-    if "class" not in value:
-        return chain
+def from_json(value: dict[str, Any], chain: Chain) -> StoredStructure:
+    """The structure of a file, not loaded."""
     return StoredStructure(placeholder(path_setting(value, "class")), setting(value, "fields", dict), chain)
-
-
-def has_class(settings: dict[str, Any]) -> bool:
-    """Whether the structure in the settings of a file is such a one."""
-    parameters = settings.get("parameters")
-    structure = parameters.get("structure") if isinstance(parameters, dict) else None
-    return isinstance(structure, dict) and "class" in structure
 
 
 def kind_of(structure: GraphStructure) -> Callable[..., Any]:

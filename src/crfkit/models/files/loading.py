@@ -6,43 +6,22 @@ from dataclasses import replace
 from typing import Any
 
 from crfkit.errors import ArgumentError, FileFormatError
-from crfkit.features import FeatureFunctions, FunctionMap, GraphMap, LatticeMap, Template
-from crfkit.models.chain_model import ChainModel
+from crfkit.features import FeatureFunctions, FunctionMap, Template
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
-from crfkit.models.files import (
-    crf_file,
-    disk,
-    function_file,
-    graph_file,
-    model_file,
-    parser_file,
-    pattern_file,
-    segment_file,
-    segmenter_file,
-)
+from crfkit.models.files import crf_file, disk, function_file, model_file, parser_file, segmenter_file
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.files.file_arrays import flag, name_damage, setting
 from crfkit.models.files.function_file import StoredFunctions
-from crfkit.models.files.graph_file import StoredStructure
 from crfkit.models.files.model_file import ModelFile
-from crfkit.models.lattice_model import LatticeModel
+from crfkit.models.kinds import StoredModel, StructureKind, kind_in
 from crfkit.models.parser import Parser
 from crfkit.models.parser_model import ParserModel
-from crfkit.models.potentials import (
-    NOT_LOCAL,
-    FeaturePotentials,
-    FunctionPotentials,
-    GraphPotentials,
-    LatticePotentials,
-    LocalPotentials,
-    PatternPotentials,
-    SegmentPotentials,
-)
+from crfkit.models.potentials import NOT_LOCAL
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
 from crfkit.optimizers import History
-from crfkit.structures import GraphStructure, Lattice
+from crfkit.structures import Chain
 
 MAX_COLUMNS = 1_000_000
 Functions = FeatureFunctions | Sequence[Any] | None
@@ -97,8 +76,9 @@ def _read_parser(file: ModelFile) -> Parser:
 
 def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool) -> CRF[Any]:
     with name_damage(source):
-        contents = crf_file.unpack(file)
-    own, of_structure = _split_functions(functions, contents)
+        kind = kind_in(file.settings)
+        contents = crf_file.unpack(file, kind.key, kind.unpack)
+    own, of_structure = _split_functions(functions, contents, kind)
     stored = function_file.read(contents.settings, contents.output_names, source, own, trust=trust)
     with name_damage(source):
         labels, n_columns = contents.labels, contents.encoder.n_columns
@@ -110,36 +90,28 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
         )
         given = setting(contents.settings, "parameters", dict)
         parameters = CRFSettings.from_json(given, n_columns, learned)
-        if isinstance(parameters.structure, StoredStructure):
-            graph = parameters.structure.open(of_structure, trust=trust)
-            parameters = replace(parameters, structure=graph)
         if stored is not None:
             parameters = replace(parameters, features=stored.functions)
         template = find_template(parameters.features, n_columns)
         _check_columns(n_columns, template)
-        potentials = _read_potentials(contents, parameters, template, stored)
-        if isinstance(potentials, PatternPotentials):
-            structure = pattern_file.with_functions(potentials.patterns.structure, of_structure, trust=trust)
-            patterns = replace(potentials.patterns, structure=structure)
-            potentials = replace(potentials, patterns=patterns)
-            parameters = replace(parameters, structure=structure)
-        if isinstance(potentials, SegmentPotentials):
-            whole = segment_file.with_functions(potentials.segments.structure, of_structure, trust=trust)
-            potentials = replace(potentials, segments=replace(potentials.segments, structure=whole))
-            parameters = replace(parameters, structure=whole)
-        crf: CRF[Any] = CRF(**vars(parameters))
-        kind = LatticeModel if isinstance(potentials, LatticePotentials) else ChainModel
-        crf._set_model(kind(labels, parameters.chain, potentials, learned.dictionary), contents.weights)
+        local = _read_local(contents, kind, stored)
+        contents = contents._replace(encoder=replace(contents.encoder, template=template))
+        map_ = None
+        if stored is not None:
+            map_ = FunctionMap(*stored, labels.classes, parameters.chain, contents.feature_map)
+        found = StoredModel(contents, parameters.chain, template, map_, local, of_structure, trust)
+        structure, potentials = kind.open(found)
+        crf: CRF[Any] = CRF(**vars(replace(parameters, structure=structure)))
+        crf._set_model(kind.model(labels, structure.chain, potentials, learned.dictionary), contents.weights)
     crf.history_ = History.from_array(contents.history)
     return crf
 
 
-def _split_functions(functions: Functions, contents: Contents) -> tuple[Functions, Functions]:
+def _split_functions(
+    functions: Functions, contents: Contents, kind: StructureKind
+) -> tuple[Functions, Functions]:
     """Feature functions, and what the structure needs: functions, or its class; the latter come last."""
-    if contents.segments is not None:
-        return None, functions
-    has_class = graph_file.has_class(contents.settings)
-    if functions is None or (contents.patterns is None and not has_class):
+    if functions is None or not kind.calls_functions:
         return functions, None
     stored = contents.settings.get("functions")
     if stored is None:
@@ -153,37 +125,15 @@ def _split_functions(functions: Functions, contents: Contents) -> tuple[Function
     return listed[:n], listed[n:]
 
 
-def _read_potentials(
-    contents: Contents, settings: CRFSettings, template: Template | None, stored: StoredFunctions | None
-) -> FeaturePotentials:
-    """The potentials of a file whose arrays have been checked."""
-    encoder, feature_map = replace(contents.encoder, template=template), contents.feature_map
-    classes, chain = contents.labels.classes, settings.chain
-    local = flag(contents.settings, "local")
-    graph = settings.structure if isinstance(settings.structure, GraphStructure) else None
-    names = tuple(contents.structure_names)
-    lattice = settings.structure if isinstance(settings.structure, Lattice) else None
-    if len(set(names)) != len(names) or (names and graph is None and lattice is None):
+def _read_local(contents: Contents, kind: StructureKind, stored: StoredFunctions | None) -> bool:
+    """Whether the model is normalised at each position; FileFormatError where that, or a name of a weight, cannot be."""
+    names = contents.structure_names
+    if len(set(names)) != len(names) or (names and not kind.named_weights):
         raise FileFormatError("the names of the weights of its structure are damaged")
-    if local and (
-        stored or contents.patterns or contents.dictionary or graph or lattice or contents.segments
-    ):
+    local = flag(contents.settings, "local")
+    if local and (stored or contents.dictionary or kind.structure is not Chain):
         raise FileFormatError(NOT_LOCAL)
-    if lattice is not None:
-        if stored or contents.patterns or contents.dictionary or len(feature_map.arc_before):
-            raise FileFormatError("it has a lattice, and what lattices have not")
-        return LatticePotentials(encoder, feature_map, LatticeMap(lattice, names), contents.labels)
-    map_ = None if stored is None else FunctionMap(*stored, classes, chain, feature_map)
-    if contents.patterns is not None:
-        patterns = contents.patterns.open(classes, chain, columns=template is not None)
-        return PatternPotentials(encoder, feature_map, patterns, functions=map_)
-    if graph is not None:
-        return GraphPotentials(encoder, feature_map, GraphMap(graph, classes, names), functions=map_)
-    if map_ is not None:
-        return FunctionPotentials(encoder, feature_map, map_)
-    if contents.segments is not None:
-        return SegmentPotentials(encoder, feature_map, contents.segments)
-    return (LocalPotentials if local else FeaturePotentials)(encoder, feature_map)
+    return local
 
 
 def _check_columns(n_columns: int | None, template: Template | None) -> None:

@@ -65,22 +65,20 @@ class StoredPatterns(NamedTuple):
         return cls(settings, patterns.grams, patterns.given_names, patterns.n_weights)
 
     def pack(self, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
-        """Adds the arrays; what the settings of the file have to say."""
+        """Adds the arrays; what joins the settings of the file."""
         labels = [label for gram in self.grams for label in gram.labels]
         arrays["grams.where"] = compact(np.array([gram.where for gram in self.grams], dtype=np.int64))
         arrays["grams.lengths"] = compact(np.array([len(gram.labels) for gram in self.grams], dtype=np.int64))
         arrays["grams.labels"] = compact(np.array(labels, dtype=np.int64))
         if self.given_names:
             n_bytes["patterns"] = pack_texts(arrays, "patterns", self.given_names)
-        return self.settings
+        return {"patterns": self.settings}
 
     @classmethod
     def unpack(
         cls, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-    ) -> Self | None:
+    ) -> Self:
         """The inverse of `pack`; InputError for what cannot be patterns."""
-        if settings is None:
-            return None
         if not isinstance(settings, dict):
             raise FileFormatError("its list of patterns is damaged")
         given = tuple(unpack_texts(file, "patterns", n_bytes, count_setting(settings, "given")))

@@ -69,12 +69,8 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
     }
 
 
-def unpack(
-    file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-) -> SegmentMap | None:
+def unpack(file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]) -> SegmentMap:
     """The inverse of `pack`; FileFormatError for what cannot be segments. Functions are placeholders."""
-    if settings is None:
-        return None
     if not isinstance(settings, dict):
         raise FileFormatError("its segments are damaged")
     scheme = setting(settings, "scheme", (str, type(None)))

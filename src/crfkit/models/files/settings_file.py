@@ -16,36 +16,32 @@ from crfkit.features import (
     WapitiTokens,
     preset,
 )
-from crfkit.models.files import graph_file, lattice_file
 from crfkit.models.files.file_arrays import setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
-from crfkit.structures import Bigrams, Chain, GraphStructure, Lattice, Patterns, Segments
+from crfkit.structures import Bigrams, Chain
 
 _LISTED = "listed"  # bigrams, facets or a dictionary that were given, not made by name or from data
 _RENAMED_BLOCKS = {"arcs": "transitions"}  # of penalties, in files of earlier versions
 _LANGUAGES = {kind.LANGUAGE: kind for kind in (Template, WapitiPatterns, WapitiTokens)}
 
 
-def structure_to_json(structure: Chain | Patterns | GraphStructure | Segments | Lattice) -> dict[str, Any]:
-    """The parameter `structure`; listed bigrams are kept apart, as label ids, and so are patterns and segments."""
-    chain = structure if isinstance(structure, Chain) else structure.chain
+def chain_to_json(chain: Chain) -> dict[str, Any]:
+    """What the parameter `structure` says of a chain; listed bigrams are kept apart, as label ids."""
     return {
         "start": chain.start,
         "end": chain.end,
         "bigrams": _LISTED if isinstance(chain.bigrams, Bigrams) else chain.bigrams,
         "unseen": chain.unseen,
-        **(graph_file.to_json(structure) if isinstance(structure, GraphStructure) else {}),
-        **(lattice_file.to_json(structure) if isinstance(structure, Lattice) else {}),
     }
 
 
-def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain | GraphStructure | Lattice:
-    """The inverse of `structure_to_json`; `bigrams` are those of the trained model."""
+def chain_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain:
+    """The inverse of `chain_to_json`; `bigrams` are those of the trained model."""
     name = setting(value, "bigrams", (str, type(None)))
     if (name is None) != (bigrams is None):
         raise FileFormatError("its bigrams and its setting 'bigrams' do not go together")
     try:
-        chain = Chain(
+        return Chain(
             start=setting(value, "start", bool),
             end=setting(value, "end", bool),
             bigrams=bigrams if name == _LISTED else name,
@@ -53,7 +49,6 @@ def structure_from_json(value: dict[str, Any], bigrams: Bigrams | None) -> Chain
         )
     except ValueError as error:
         raise FileFormatError(f"its structure is damaged ({str(error).rstrip('.')})") from None
-    return lattice_file.from_json(value) or graph_file.from_json(value, chain)
 
 
 def features_from_json(settings: dict[str, Any], n_columns: int | None) -> str | Template | None:

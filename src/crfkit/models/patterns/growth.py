@@ -17,9 +17,9 @@ import numpy.typing as npt
 from crfkit.errors import ArgumentError, InputError
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import count_threads, read_sample_weight
+from crfkit.models.kinds.patterns import PatternPotentials
 from crfkit.models.patterns.choice import Limits, choose_candidates
 from crfkit.models.patterns.samples import candidate_counts, label_sequences
-from crfkit.models.potentials import PatternPotentials
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import Progress, ProgressCallback
@@ -49,12 +49,6 @@ class Grown(NamedTuple):
 
     trained: Trained[ChainModel]
     rounds: list[GrowthRound]
-
-
-def growth_of(structure: object) -> Growth | None:
-    """How a structure wants its patterns to grow, if it does."""
-    growth = structure.grow if isinstance(structure, Patterns) else None
-    return growth if isinstance(growth, Growth) else None
 
 
 @terminable()
@@ -90,7 +84,7 @@ def _structure(task: CRFTask) -> Patterns:
 
 
 def _growth(task: CRFTask) -> Growth:
-    growth = growth_of(task.settings.structure)
+    growth = task.settings.kind.growth(task.settings.structure)
     assert growth is not None
     return growth
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.arrays import Bools, Float64s, Int32s, Int64s
 from crfkit.data import check_labels, fewest_weights
 from crfkit.errors import InputError, UnsupportedError
 from crfkit.features import (
@@ -23,10 +23,12 @@ from crfkit.features import (
     penalty_vector,
 )
 from crfkit.inference import Answerer, ChainPotentials
-from crfkit.models.settings import CRFSettings
 from crfkit.models.training.warm_start import copy_named, transfer_features, without_unused
 from crfkit.objective import Loss
-from crfkit.structures import Chain, GraphStructure, Lattice, Patterns, Segments
+from crfkit.structures import Chain, SequenceStructure
+
+if TYPE_CHECKING:
+    from crfkit.models.settings import CRFSettings
 
 NOT_LOCAL = (
     "it is normalised at each position, which does not go with patterns, feature functions, bigrams, facets or a "
@@ -135,7 +137,7 @@ class FeaturePotentials:
         """Whether new inputs themselves are looked at, beside their features."""
         return False
 
-    def trained_structure(self, chain: Chain) -> Chain | Patterns | GraphStructure | Segments | Lattice:
+    def trained_structure(self, chain: Chain) -> SequenceStructure:
         """The structure with the bigrams that training fixed."""
         return chain
 
@@ -244,6 +246,10 @@ class FeaturePotentials:
     def contents(self) -> dict[str, Any]:
         """What the model file holds of them: fields of `crf_file.Contents`."""
         return {"encoder": self.encoder, "feature_map": self.feature_map}
+
+    def trellis_sizes(self, dataset: Dataset, design: Any) -> Iterator[tuple[Int64s, Int64s, Float64s]]:
+        """States, arcs and sparsity of the trellis of each sequence, where there are patterns."""
+        raise UnsupportedError("the model has no patterns: each position has one state for each label")
 
     def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What a checkpoint compares of training data beside features and labels."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from crfkit.features import Dataset, Encoder, FunctionData, FunctionMap, Outputs
 from crfkit.inference import Answerer
 from crfkit.models.files import function_file
 from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
-from crfkit.models.settings import CRFSettings
 from crfkit.objective import Loss
+
+if TYPE_CHECKING:
+    from crfkit.models.settings import CRFSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,7 @@ class FunctionPotentials(FeaturePotentials):
 
     @classmethod
     def encode_training(
-        cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
+        cls, X: Any, settings: "CRFSettings", template: Template | None, base: FeaturePotentials | None
     ) -> tuple[Encoder, Dataset]:
         """Only the lengths of the inputs: functions look at them later."""
         assert settings.functions is not None
@@ -122,17 +124,17 @@ class StructurePotentials(FeaturePotentials):
 
     @classmethod
     def encode_training(
-        cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
+        cls, X: Any, settings: "CRFSettings", template: Template | None, base: FeaturePotentials | None
     ) -> tuple[Encoder, Dataset]:
         """As without the structure."""
-        return _kind_beside(settings).encode_training(X, settings, template, base)
+        return potentials_without_structure(settings).encode_training(X, settings, template, base)
 
     @staticmethod
     def learn_beside(given: Learning) -> tuple[FeaturePotentials, FunctionMap | None, TrainingData]:
         """The potentials without those of the structure, their functions, and the data as these read it."""
         if isinstance(given.base, StructurePotentials):
             given = given._replace(base=given.base.beside)
-        beside, data = _kind_beside(given.settings).learn(given)
+        beside, data = potentials_without_structure(given.settings).learn(given)
         return beside, beside.functions if isinstance(beside, FunctionPotentials) else None, data
 
     @property
@@ -149,5 +151,6 @@ class StructurePotentials(FeaturePotentials):
         return None if self.functions is None else FunctionData(self.functions, dataset, n_threads)
 
 
-def _kind_beside(settings: CRFSettings) -> type[FeaturePotentials]:
+def potentials_without_structure(settings: "CRFSettings") -> type[FeaturePotentials]:
+    """Of features, or of feature functions."""
     return FeaturePotentials if settings.functions is None else FunctionPotentials

@@ -22,18 +22,18 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.errors import ArgumentError, InputError, UnsavableError
+from crfkit.errors import ArgumentError, InputError
 from crfkit.evaluation import Metric
 from crfkit.features import FeatureFunctions
 from crfkit.models.checks import check_count
 from crfkit.models.files import disk, model_file
 from crfkit.models.files.file_arrays import current_names
 from crfkit.models.files.model_file import ModelFile
+from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, ParserSettings
-from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError, fingerprint, name_of
+from crfkit.models.training.fingerprint import Fingerprint, by_code, compare_by_code
 from crfkit.models.warning_types import CheckpointFailed
 from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
-from crfkit.structures import GraphStructure, Patterns, Segments
 
 TYPE = "checkpoint"
 STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimizer: they change no step
@@ -135,14 +135,14 @@ def _metric_text(metric: Any) -> str:
     """A metric by its name, where it has one; None is the default, which the data decide."""
     if isinstance(metric, Metric):
         return metric.name
-    return str(metric) if metric is None or isinstance(metric, str) else _compare_by_code(metric, "metric")
+    return str(metric) if metric is None or isinstance(metric, str) else compare_by_code(metric, "metric")
 
 
 def _optimizer_text(optimizer: Any) -> str:
     if isinstance(optimizer, str):
         return optimizer
     if type(optimizer) not in OPTIMIZERS.values():
-        return _compare_by_code(optimizer, "optimizer")
+        return compare_by_code(optimizer, "optimizer")
     free = () if getattr(optimizer, "scheduled", False) else STOPPING
     method = {k: v for k, v in dataclasses.asdict(optimizer).items() if k not in free}
     return f"{type(optimizer).__name__} {method}"
@@ -150,24 +150,17 @@ def _optimizer_text(optimizer: Any) -> str:
 
 def _features_text(features: Any) -> str:
     if isinstance(features, FeatureFunctions):  # `memory` changes no bit
-        functions = ", ".join(f"{f.name}: {_by_code(f, f.function)}" for f in features)
-        return f"{functions}; length: {_by_code(features.length)}; arcs: {features.transitions}"
+        functions = ", ".join(f"{f.name}: {by_code(f, f.function)}" for f in features)
+        return f"{functions}; length: {by_code(features.length)}; arcs: {features.transitions}"
     return features if isinstance(features, str) else type(features).__name__
 
 
 def _structure_text(structure: Any) -> str:
-    if isinstance(structure, GraphStructure):
-        return _compare_by_code(structure, "structure")
-    if isinstance(structure, Segments):  # what features and dictionaries give is compared with the data
-        return f"{structure!r} {', '.join(map(_by_code, structure.functions))}".rstrip()
-    if not isinstance(structure, Patterns):
-        return repr(structure)
-    functions = [*structure.functions, *(p.when for p in structure.written if callable(p.when))]
-    return f"{structure!r} {', '.join(map(_by_code, functions))}".rstrip()
+    return kind_of(structure).text(structure)
 
 
 def _facets_text(facets: Any) -> str:
-    return repr(facets) if facets is None or isinstance(facets, str | Mapping) else _by_code(facets)
+    return repr(facets) if facets is None or isinstance(facets, str | Mapping) else by_code(facets)
 
 
 _TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are numbers and names
@@ -176,25 +169,6 @@ _TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are num
     "structure": _structure_text,
     "facets": _facets_text,
 }
-
-
-def _by_code(thing: object, function: object = None) -> str:
-    """A function whose values are compared too: by its code where that can be, else by its name."""
-    name = name_of(function or thing)
-    try:
-        return f"{name} (fingerprint {fingerprint(thing, state=False)[:16]})"
-    except NoFingerprintError:
-        return name
-
-
-def _compare_by_code(thing: object, what: str) -> str:
-    try:
-        return f"{name_of(thing)} (fingerprint {fingerprint(thing)[:16]})"
-    except NoFingerprintError as error:
-        raise UnsavableError(
-            f"{what} holds {error}, which cannot be compared with that of another run: a checkpoint needs "
-            "functions and objects that could be pickled"
-        ) from None
 
 
 def _open(checkpoint: Checkpoint) -> ModelFile | None:

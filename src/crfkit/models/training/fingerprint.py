@@ -17,6 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from crfkit.errors import UnsavableError
+
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice)
 _CODE = (
     "co_argcount",
@@ -211,6 +213,26 @@ def name_of(thing: object) -> str:
     return _path(
         thing if isinstance(thing, type | types.FunctionType | types.BuiltinFunctionType) else type(thing)
     )
+
+
+def by_code(thing: object, function: object = None) -> str:
+    """A function whose values are compared too: by its code where that can be, else by its name."""
+    name = name_of(function or thing)
+    try:
+        return f"{name} (fingerprint {fingerprint(thing, state=False)[:16]})"
+    except NoFingerprintError:
+        return name
+
+
+def compare_by_code(thing: object, what: str) -> str:
+    """A thing that is compared by its code and state alone; UnsavableError where these have no fingerprint."""
+    try:
+        return f"{name_of(thing)} (fingerprint {fingerprint(thing)[:16]})"
+    except NoFingerprintError as error:
+        raise UnsavableError(
+            f"{what} holds {error}, which cannot be compared with that of another run: a checkpoint needs "
+            "functions and objects that could be pickled"
+        ) from None
 
 
 def _path(thing: Callable[..., Any] | type) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,12 @@ from crfkit.features import (
 )
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import bind_chain, check_gold, find_labels_gone, without_labels
-from crfkit.models.potentials import Learning, TrainingData, potentials_for
-from crfkit.models.settings import CRFSettings
-from crfkit.models.training.lattice_set import learn_lattices
+from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
 from crfkit.models.training.warm_start import widen
-from crfkit.structures import Bigrams, Chain, Lattice
+from crfkit.structures import Bigrams, Chain
+
+if TYPE_CHECKING:
+    from crfkit.models.settings import CRFSettings
 
 
 class Examples(NamedTuple):
@@ -56,7 +57,7 @@ def learn(
     X: Any,
     y: Any,
     allowed: Any,
-    settings: CRFSettings,
+    settings: "CRFSettings",
     template: Template | None = None,
     n_threads: int = 1,
     base: ChainModel | None = None,
@@ -65,10 +66,20 @@ def learn(
 
     With a `base` the model has all that the base has, and what the data add to it, whatever `min_count` says.
     """
-    if isinstance(settings.structure, Lattice):
-        model, found = learn_lattices(X, y, allowed, settings, base)
-        return TrainingSet(model, found, np.ones(found.dataset.n_sequences, np.bool_))
-    kind = potentials_for(settings)
+    return settings.kind.learn(X, y, allowed, settings, template, n_threads, base)
+
+
+def learn_sequences(
+    kind: type[FeaturePotentials],
+    X: Any,
+    y: Any,
+    allowed: Any,
+    settings: "CRFSettings",
+    template: Template | None,
+    n_threads: int,
+    base: ChainModel | None,
+) -> TrainingSet:
+    """The same for structures whose outputs are label sequences, with potentials of this kind."""
     X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
     if settings.tag_dictionary or kind.reads_inputs:
         X = read_once(X)
@@ -91,7 +102,7 @@ def learn(
         gone = find_labels_gone(labels, gold, allowed, kept, () if base is None else base.labels.classes)
         left = None if allowed is None else without_labels(list(compress(allowed, kept)), gone)
         X, y = list(compress(X, kept)), list(compress(gold, kept))
-        rest = learn(X, y, left, settings, template, n_threads, base)
+        rest = learn_sequences(kind, X, y, left, settings, template, n_threads, base)
         kept[kept] = rest.kept
         return rest._replace(kept=kept, gone=rest.gone | gone)
     dataset = replace(dataset, allowed=constraints)
@@ -111,7 +122,7 @@ def _find_labels(gold: list[Any], base: ChainModel | None) -> Labels:
 
 
 def _find_dictionary(
-    settings: CRFSettings, X: Any, gold: list[Any], labels: Labels, base: ChainModel | None
+    settings: "CRFSettings", X: Any, gold: list[Any], labels: Labels, base: ChainModel | None
 ) -> TagDictionary | None:
     """The tag dictionary that is asked for: the one given, or made from the data and joined to that of the base."""
     asked = settings.tag_dictionary
@@ -131,7 +142,7 @@ def _build_feature_map(
     annotation: Annotation,
     labels: Labels,
     chain: Chain,
-    settings: CRFSettings,
+    settings: "CRFSettings",
 ) -> FeatureMap:
     """Which features and transitions have weights."""
     feature_map = FeatureMap.build(

@@ -1,19 +1,40 @@
-"""The weights of semi-Markov chains."""
+"""Semi-Markov chains: what models need to know of `structures.Segments`, and their weights."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s, Int32s
-from crfkit.features import Dataset, SegmentMap
+from crfkit.errors import FileFormatError, UnsupportedError
+from crfkit.features import Dataset, SegmentMap, without_spans
 from crfkit.inference import Answerer
 from crfkit.models.files import segment_file
-from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
+from crfkit.models.files.model_file import Array, ModelFile
+from crfkit.models.kinds.kind import StoredModel, StructureKind
+from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
 from crfkit.objective import Loss
-from crfkit.structures import Chain, Segments
+from crfkit.structures import Chain, Segments, SpanLabels
+
+if TYPE_CHECKING:
+    from crfkit.models.settings import CRFSettings
+
+
+class StoredSegments(NamedTuple):
+    """Segments as a model file holds them."""
+
+    segments: SegmentMap
+
+    @property
+    def n_weights(self) -> int:
+        """Of lengths and features of segments."""
+        return self.segments.n_weights
+
+    def pack(self, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
+        """Adds the arrays; what joins the settings of the file."""
+        return {"segments": segment_file.pack(self.segments, arrays, n_bytes)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +119,7 @@ class SegmentPotentials(FeaturePotentials):
 
     def contents(self) -> dict[str, Any]:
         """With the types of segments and their lengths."""
-        return super().contents() | {"segments": self.segments}
+        return super().contents() | {"own": StoredSegments(self.segments)}
 
     def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What segments have weights for, and the features of each."""
@@ -129,3 +150,48 @@ class SegmentPotentials(FeaturePotentials):
     def find_unsavable(self) -> str | None:
         """Functions are named by import path, which not every function has."""
         return segment_file.unsavable(self.segments.structure) or super().find_unsavable()
+
+
+class SegmentKind(StructureKind):
+    """Semi-Markov chains."""
+
+    structure = Segments
+    written = "crfkit.Segments(…)"
+    potentials = SegmentPotentials
+    key = "segments"
+    calls_functions = True
+
+    def check(self, settings: "CRFSettings") -> None:
+        """Feature functions and facets score labels one by one."""
+        if settings.functions is not None or settings.facets is not None:
+            raise UnsupportedError(
+                "Segments do not go with feature functions or facets: expected other features"
+            )
+
+    def read_labels(self, X: Any, y: Any, structure: Segments, which: str = "") -> tuple[Any, Any]:
+        """y may be lists of spans."""
+        return without_spans(X, y, structure, which)
+
+    def read_spans(
+        self, structure: Segments, labels: Sequence[Hashable], scheme: str | None
+    ) -> SpanLabels | None:
+        """By the scheme of the structure, unless another one is given."""
+        return super().read_spans(structure, labels, scheme or structure.scheme)
+
+    def functions(self, structure: Segments) -> list[Callable[..., Any]]:
+        """Of features of segments."""
+        return structure.functions
+
+    def unpack(
+        self, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
+    ) -> StoredSegments:
+        """Types, lengths, features and dictionaries."""
+        return StoredSegments(segment_file.unpack(file, settings, n_bytes, labels))
+
+    def open(self, stored: StoredModel) -> tuple[Segments, SegmentPotentials]:
+        """The segments, with the functions that are given."""
+        if stored.functions is not None:
+            raise FileFormatError("it has segments, and feature functions")
+        segments: SegmentMap = stored.contents.own.segments
+        structure = segment_file.with_functions(segments.structure, stored.given, trust=stored.trust)
+        return structure, SegmentPotentials(*stored.features, replace(segments, structure=structure))

@@ -1,21 +1,24 @@
-"""The weights of patterns."""
+"""Chains with patterns: what models need to know of `structures.Patterns`, and their weights."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Bools, Float64s
+from crfkit.arrays import Bools, Float64s, Int64s
 from crfkit.features import Dataset, PatternData, PatternMap
 from crfkit.inference import Answerer
 from crfkit.models.files import pattern_file
+from crfkit.models.files.model_file import ModelFile
 from crfkit.models.files.pattern_file import StoredPatterns
-from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
-from crfkit.models.potentials.functions import StructurePotentials
+from crfkit.models.kinds.kind import StoredModel, StructureKind
+from crfkit.models.potentials import FeaturePotentials, Learning, StructurePotentials, TrainingData
+from crfkit.models.training.fingerprint import by_code
 from crfkit.objective import Loss
-from crfkit.structures import Chain, Patterns
+from crfkit.structures import Chain, Growth, Patterns
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +113,16 @@ class PatternPotentials(StructurePotentials):
 
     def contents(self) -> dict[str, Any]:
         """With the patterns."""
-        return self.beside.contents() | {"patterns": StoredPatterns.of(self.patterns)}
+        return self.beside.contents() | {"own": StoredPatterns.of(self.patterns)}
+
+    def trellis_sizes(self, dataset: Dataset, design: Any) -> Iterator[tuple[Int64s, Int64s, Float64s]]:
+        """States, arcs and sparsity of the trellis of each sequence."""
+        if not self.patterns.n_weights:
+            yield from super().trellis_sizes(dataset, design)
+        starts = self.patterns.data(dataset)
+        for n, (begin, end) in enumerate(pairwise(dataset.sequence_ptr.tolist())):
+            states, arcs, _ = design.trellises.sizes(n)
+            yield states, arcs, self.patterns.sparsity(starts, n, begin, end)
 
     def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """The patterns, where each may begin, and the values of functions."""
@@ -122,6 +134,44 @@ class PatternPotentials(StructurePotentials):
         """Where each pattern may begin, and the values of functions."""
         yield self.patterns.data(dataset)
         yield from self.beside.list_compared_input(dataset)
+
+
+class PatternKind(StructureKind):
+    """Chains with patterns."""
+
+    structure = Patterns
+    written = "crfkit.Patterns(…)"
+    potentials = PatternPotentials
+    key = "patterns"
+    calls_functions = True
+    adds_to_chain = True
+
+    def growth(self, structure: Patterns) -> Growth | None:
+        """Whether patterns grow in rounds."""
+        return structure.grow if isinstance(structure.grow, Growth) else None
+
+    def functions(self, structure: Patterns) -> list[Callable[..., Any]]:
+        """Conditions of patterns, and functions that give patterns."""
+        return pattern_file.functions_of(structure)
+
+    def text(self, structure: Patterns) -> str:
+        """Functions that give patterns come first."""
+        gates = [pattern.when for pattern in structure.written if callable(pattern.when)]
+        return f"{structure!r} {', '.join(map(by_code, [*structure.functions, *gates]))}".rstrip()
+
+    def unpack(
+        self, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
+    ) -> StoredPatterns:
+        """The list that was asked for, and what training took from data."""
+        return StoredPatterns.unpack(file, settings, n_bytes, labels)
+
+    def open(self, stored: StoredModel) -> tuple[Patterns, PatternPotentials]:
+        """The patterns, with the functions that are given."""
+        own: StoredPatterns = stored.contents.own
+        patterns = own.open(stored.contents.labels.classes, stored.chain, columns=stored.template is not None)
+        structure = pattern_file.with_functions(patterns.structure, stored.given, trust=stored.trust)
+        patterns = replace(patterns, structure=structure)
+        return structure, PatternPotentials(*stored.features, patterns, functions=stored.functions)
 
 
 class _Read(NamedTuple):

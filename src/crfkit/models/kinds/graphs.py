@@ -1,6 +1,6 @@
-"""The weights of a structure of the user's own."""
+"""Structures of the user's own: what models need to know of `structures.GraphStructure`, and their weights."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,9 @@ from crfkit.arrays import Bools, Float64s
 from crfkit.features import Dataset, GraphMap
 from crfkit.inference import Answerer
 from crfkit.models.files import graph_file
-from crfkit.models.potentials.features import FeaturePotentials, Learning, TrainingData
-from crfkit.models.potentials.functions import StructurePotentials
+from crfkit.models.kinds.kind import StoredModel, StructureKind
+from crfkit.models.potentials import FeaturePotentials, Learning, StructurePotentials, TrainingData
+from crfkit.models.training.fingerprint import compare_by_code
 from crfkit.objective import Loss
 from crfkit.structures import Chain, GraphStructure
 
@@ -90,3 +91,35 @@ class GraphPotentials(StructurePotentials):
     def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The values of functions."""
         return self.beside.list_compared_input(dataset)
+
+
+class GraphKind(StructureKind):
+    """Structures whose class lists the arcs of a graph."""
+
+    structure = GraphStructure
+    written = "a GraphStructure"
+    potentials = GraphPotentials
+    key = "class"
+    named_weights = True
+    calls_functions = True
+
+    def functions(self, structure: GraphStructure) -> list[Callable[..., Any]]:
+        """The class."""
+        return [graph_file.kind_of(structure)]
+
+    def text(self, structure: GraphStructure) -> str:
+        """The class, by its code, and its fields."""
+        return compare_by_code(structure, "structure")
+
+    def to_json(self, structure: GraphStructure) -> dict[str, Any]:
+        """Import path and fields."""
+        return graph_file.to_json(structure)
+
+    def open(self, stored: StoredModel) -> tuple[GraphStructure, GraphPotentials]:
+        """The structure, where its class is given, or may be imported."""
+        structure = graph_file.from_json(stored.structure, stored.chain).open(
+            stored.given, trust=stored.trust
+        )
+        classes, names = stored.contents.labels.classes, tuple(stored.contents.structure_names)
+        graphs = GraphMap(structure, classes, names)
+        return structure, GraphPotentials(*stored.features, graphs, functions=stored.functions)
