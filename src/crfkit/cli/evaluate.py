@@ -15,6 +15,7 @@ from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.progress import Display
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
+from crfkit.cli.words import evaluate_file, is_segmenter
 from crfkit.data import read_conllu
 from crfkit.errors import InputError
 
@@ -112,16 +113,19 @@ def command(model: Path, file: str, threads: int | None, confusion: int, quiet: 
     """Label FILE with MODEL and report how many labels, and which spans, are right.
 
     Spans (labels such as B-NP and I-NP) are counted as conlleval counts them. Where MODEL is a parser, FILE is a treebank
-    (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task.
+    (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task. Where it is a word segmenter, FILE has a word and its
+    fields on each line, and EOS or a blank line after each sentence.
     """
     with Display(quiet=quiet) as display:
         display.stage(f"loading {model}")
         if is_parser(model):
             report, table = _tree_report(model, file, threads, confusion, columns, display)
+        elif is_segmenter(model):
+            report, table = str(evaluate_file(model, file, display, {"threads": threads, **columns})), ""
         else:
             report, table = _label_report(model, file, threads, confusion, display, **columns)
     click.echo(report)
-    if confusion:
+    if confusion and table:
         click.echo(f"\n{table}")
 
 

@@ -8,6 +8,7 @@ import click
 
 from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.streams import open_output
+from crfkit.cli.words import is_segmenter, load_segmenter
 from crfkit.errors import InputError
 
 
@@ -133,7 +134,11 @@ def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
 
     if on is not None and is_parser(model):
         raise InputError(f"--on is about models with patterns, but {model} is a parser")
-    description = describe(load_parser(model) if is_parser(model) else read_model(model).crf, top)
+    if is_segmenter(model):
+        estimator: Any = load_segmenter(model, {"on": on}).crf_
+    else:
+        estimator = load_parser(model) if is_parser(model) else read_model(model).crf
+    description = describe(estimator, top)
     if on is not None:
         description["trellises"] = trellises_on(model, on)
     if not as_json:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 CRFKIT, CRFSUITE = "crfkit", "crfsuite"
 BLANKS = " "  # runs of blanks and tabs
-_OTHERS = {"Parser": "a parser, for crfkit parse", "WordSegmenter": "a word segmenter, for Python"}
+_OTHERS = {
+    "Parser": "a parser, for crfkit parse",
+    "WordSegmenter": "a word segmenter, for crfkit tag, eval and inspect",
+}
 
 
 class FileForm(NamedTuple):
@@ -76,6 +79,16 @@ columns_option = click.option(
 )
 
 
+def is_type(path: Path, name: str) -> bool:
+    """Whether a model file holds an estimator of this type; loading it reports what is wrong with it."""
+    from crfkit.models import model_type
+
+    try:
+        return model_type(path) == name
+    except InputError:
+        return False
+
+
 def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> Tagger:
     """Opens a model file, whose first bytes tell the toolkit.
 
@@ -103,8 +116,12 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
 
 def load_tagger(path: Path, *, n_threads: int | None = None, n_columns: int | None = None) -> Tagger:
     """Load a model of this package or of another toolkit that reads columns or attributes."""
+    from crfkit.structures import Lattice
+
     tagger = read_model(path, n_columns)
     crf = tagger.crf
+    if isinstance(crf.structure, Lattice):
+        raise InputError(f"{path}: the model reads word lattices, which no file holds; use it from Python")
     if crf.n_columns_ is None and (crf.features is not None or crf.encoder_.dense_sizes):
         raise InputError(
             f"{path}: the model was trained on features made in Python, not on columns or attributes; use it from Python"

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
+from crfkit.cli.model_input import is_type
 from crfkit.cli.options import quiet_option, threads_option
 from crfkit.cli.progress import Display
 from crfkit.cli.streams import (
@@ -98,13 +99,8 @@ def with_probabilities(sentence: Sentence, table: npt.NDArray[np.float64]) -> Se
 
 
 def is_parser(path: Path) -> bool:
-    """Whether a model file holds a parser; loading it reports what is wrong with it."""
-    from crfkit.models import model_type
-
-    try:
-        return model_type(path) == "Parser"
-    except InputError:
-        return False
+    """Whether a model file holds a parser."""
+    return is_type(path, "Parser")
 
 
 def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:

@@ -22,6 +22,7 @@ from crfkit.cli.streams import (
     open_output,
     writes_to_terminal,
 )
+from crfkit.cli.words import is_segmenter, tag_file
 
 if TYPE_CHECKING:
     from crfkit.models import CRF
@@ -104,6 +105,8 @@ def command(
     --allowed-column it has one more, with the labels that each word may have. A model that was trained on attributes reads
     a file of attributes. MODEL may be one of CRFsuite, CRF++ or Wapiti; rows may then have more columns than it reads.
 
+    Where MODEL is a word segmenter, each line of FILE is a text, and its words come back as MeCab writes them.
+
     With --spans a line has the number of a sequence, start, end (exclusive, counted from 0), label, probability and text.
     """
     check_output(output, (file, model), "the output")
@@ -112,6 +115,10 @@ def command(
     span_options.check(details, form)
     with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
         display.stage(f"loading {model}")
+        if is_segmenter(model):
+            nbest = options.pop("nbest")
+            tag_file(model, file, output, display, nbest, {"format": form, **options})
+            return
         tagger = load_tagger(model, n_threads=options["threads"], n_columns=options["columns"])
         local = tagger.crf.locally_normalised_
         if span_options.spans:

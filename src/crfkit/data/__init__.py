@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
     from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
     from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, is_conllu, read_conllu, write_conllu
-    from crfkit.data.files import read_bytes, read_text
+    from crfkit.data.files import number_lines, read_bytes, read_text
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
+    from crfkit.data.words import read_words
 
 __all__ = [
     "AUTO",
@@ -33,11 +34,13 @@ __all__ = [
     "is_conllu",
     "item_of",
     "make_read_error",
+    "number_lines",
     "read_attributes",
     "read_bytes",
     "read_columns",
     "read_conllu",
     "read_text",
+    "read_words",
     "token_offsets",
     "write_attributes",
     "write_columns",
@@ -48,9 +51,10 @@ _LAZY = {  # what only labels reads no files of these kinds
     "attributes": ("AttributeSequence", "item_of", "read_attributes", "write_attributes"),
     "columns": ("AUTO", "ColumnSequence", "read_columns", "write_columns"),
     "conllu": ("EmptyNode", "Multiword", "Sentence", "Word", "is_conllu", "read_conllu", "write_conllu"),
-    "files": ("read_bytes", "read_text"),
+    "files": ("number_lines", "read_bytes", "read_text"),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),
+    "words": ("read_words",),
 }
 
 if not TYPE_CHECKING:
