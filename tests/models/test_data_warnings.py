@@ -6,10 +6,11 @@ import io
 import pickle
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from crfkit import CRF, Parser, load
+from crfkit import CRF, Parser, Segments, load
 from crfkit.data import Sentence, is_conllu, read_columns, read_conllu
 from crfkit.errors import FileFormatError
 from crfkit.models import MissingColumns, UninformativeData, UnreadColumns
@@ -53,6 +54,23 @@ def test_columns_that_no_feature_reads() -> None:
     with pytest.warns(UnreadColumns, match="no feature reads column 1 of the input"):
         CRF(features="U:%x[0,0]/%x[-1,2]\nB").fit(rows, y)
     CRF(features="U:%x[0,0]\nU1:%x[0,1]\nB2:%x[0,2]").fit(rows, y)
+
+
+def test_columns_that_segments_read() -> None:
+    rows, y = [[("a", "D", "1"), ("b", "N", "2")]], [["x", "y"]]
+    for structure, unread in (
+        (Segments(), "columns 1 and 2"),
+        (Segments(segment_features=2), "column 1"),
+        (Segments(dictionaries={"d": ["D"]}, column=1), "column 2"),
+    ):
+        with pytest.warns(UnreadColumns, match=f"no feature reads {unread} of the input"):
+            CRF(structure, "U:%x[0,0]\nB").fit(rows, y)
+    for structure in (Segments(segment_features=[1, 2]), Segments(segment_features=_no_feature)):
+        CRF(structure, "U:%x[0,0]\nB").fit(rows, y)
+
+
+def _no_feature(x: Any, start: int, end: int) -> None:
+    """It may read any column."""
 
 
 @pytest.mark.usefixtures("column_files")

@@ -223,6 +223,11 @@ def _scheme_types(scheme: str, labels: Sequence[Hashable]) -> SegmentTypes:
     """The types by the roles B I E S of their labels. A scheme without E and S writes I and B for them."""
     places = [label_place(scheme, label) for label in labels]
     names = tuple(sorted({("O" if role == "O" else kind, role == "O") for role, kind in places}))
+    if ("O", False) in names and ("O", True) in names:
+        label = next(
+            label for label, (role, kind) in zip(labels, places, strict=True) if role != "O" and kind == "O"
+        )
+        raise LabelError(f"The type of the label {label!r} is O, which is what positions outside are called.")
     number = {name: c for c, name in enumerate(names)}
     ids = np.full((len(names), 5), -1, np.int32)
     for b, (role, kind) in enumerate(places):

@@ -1,6 +1,6 @@
 """Semi-Markov chains: what models need to know of `structures.Segments`, and their weights."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -93,6 +93,15 @@ class SegmentPotentials(FeaturePotentials):
     def needs_inputs(self) -> bool:
         """Segment features and dictionaries look at them."""
         return self.segments.reads_inputs
+
+    @property
+    def columns_read(self) -> Collection[int | str] | None:
+        """Those of dictionaries and of features without functions."""
+        structure = self.segments.structure
+        features: Any = structure.segment_features
+        if structure.functions:
+            return None
+        return {*features, *([structure.column] if structure.dictionaries else [])}
 
     def trained_structure(self, chain: Chain) -> Segments:
         """With the scheme that the labels have."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -136,6 +136,11 @@ class FeaturePotentials:
     def needs_inputs(self) -> bool:
         """Whether new inputs themselves are looked at, beside their features."""
         return False
+
+    @property
+    def columns_read(self) -> Collection[int | str] | None:
+        """The columns of the input that are read beside those of the template; None: not known."""
+        return None if self.reads_inputs else ()
 
     def trained_structure(self, chain: Chain) -> SequenceStructure:
         """The structure with the bigrams that training fixed."""

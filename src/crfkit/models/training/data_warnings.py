@@ -41,8 +41,9 @@ def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: in
         text = f"the training data have no feature{rare}: labels are learned from their neighbours alone"
         doubts.append((text, UninformativeData))
     template, n_columns = potentials.encoder.template, potentials.encoder.n_columns
-    if template is not None and n_columns is not None and not potentials.reads_inputs:
-        unread = template.unread_columns(n_columns)
+    also_read = potentials.columns_read
+    if template is not None and n_columns is not None and also_read is not None:
+        unread = [column for column in template.unread_columns(n_columns) if column not in also_read]
         if unread:
             plural = len(unread) > 1
             text = (
