@@ -49,6 +49,22 @@ ALLOWED = {  # (word, path or folder): why it may stand there
     ("ways", "benchmarks"): "contenders of a comparison",
     ("tangent", "benchmarks/workloads.py"): "the name of a function of an earlier build",
     ("a training", "core/bindings"): "nanobind's suffix _a",
+    **{
+        ("evidence", place): "the name of a file format, and of what it holds"
+        for place in (
+            "src/crfkit/data/__init__.py",
+            "src/crfkit/data/uai",
+            "src/crfkit/cli/infer.py",
+            "tests/data/test_uai",
+            "tests/cli/test_infer.py",
+            "benchmarks/factor_graphs.py",
+            "benchmarks/uai_rivals.py",
+            "docs/factor-graphs.md",
+            "docs/command-line.md",
+            "docs/architecture.md",
+            "README.md",
+        )
+    },
     ("book", "src/crfkit/cli/demo_data"): "a sentence of sample data",
 }
 PRESENT = {  # the standard names of the algorithms, where these are implemented

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from crfkit.data.files import number_lines, read_bytes, read_text
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
+    from crfkit.data.uai import (
+        UAIResult,
+        read_uai,
+        read_uai_evidence,
+        read_uai_result,
+        write_uai,
+        write_uai_result,
+    )
     from crfkit.data.words import read_words
 
 __all__ = [
@@ -27,6 +35,7 @@ __all__ = [
     "MissingFileError",
     "Multiword",
     "Sentence",
+    "UAIResult",
     "Word",
     "check_labels",
     "check_tree",
@@ -40,11 +49,16 @@ __all__ = [
     "read_columns",
     "read_conllu",
     "read_text",
+    "read_uai",
+    "read_uai_evidence",
+    "read_uai_result",
     "read_words",
     "token_offsets",
     "write_attributes",
     "write_columns",
     "write_conllu",
+    "write_uai",
+    "write_uai_result",
 ]
 
 _LAZY = {  # what only labels reads no files of these kinds
@@ -54,6 +68,14 @@ _LAZY = {  # what only labels reads no files of these kinds
     "files": ("number_lines", "read_bytes", "read_text"),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),
+    "uai": (
+        "UAIResult",
+        "read_uai",
+        "read_uai_evidence",
+        "read_uai_result",
+        "write_uai",
+        "write_uai_result",
+    ),
     "words": ("read_words",),
 }
 

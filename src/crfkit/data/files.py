@@ -15,11 +15,12 @@ from crfkit.errors import FileFormatError, InputError, UnwritableFileError
 
 Source = str | PathLike[str] | Iterable[str] | Iterable[bytes]  # a path, or a stream of lines
 Target = str | PathLike[str] | IO[str]
+ByteSource = str | PathLike[str] | IO[bytes]
 
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 
-def source_name(source: Source) -> str:
+def source_name(source: Source | ByteSource) -> str:
     """What messages call a source: its path, or the name of the stream."""
     if isinstance(source, str | PathLike):
         return fspath(source)
@@ -68,6 +69,20 @@ def read_bytes(path: str | PathLike[str], n: int = -1) -> bytes:
             return stream.read(n)
     except OSError as error:
         raise make_read_error(path, error) from None
+
+
+def read_all(source: ByteSource) -> bytes:
+    """The bytes of a stream or of a file, which is decompressed if its path ends in .gz, .xz or .bz2."""
+    try:
+        if not isinstance(source, str | PathLike):
+            return source.read()
+        with _opener(Path(source))(source, "rb") as stream:
+            text: bytes = stream.read()
+            return text
+    except _DAMAGE as error:
+        raise FileFormatError(f"{source_name(source)}: the compressed file is damaged ({error})") from error
+    except OSError as error:
+        raise make_read_error(source_name(source), error) from error
 
 
 @contextmanager
