@@ -41,9 +41,9 @@ class Table {
             for (std::int64_t k = 0; k < K; ++k) {
                 const double score = batch.lengths[k * L_ + c];
                 lengths_[k * Q_ + c] = exp_of(score, kFarLengths);
-                // What follows an open segment is bounded by what follows one that begins later, and is
-                // shorter: see segment_weights.hpp.
-                if (k > 0 && score > kNever && !(batch.lengths[(k - 1) * L_ + c] > kNever)) near = false;
+                // What follows an open segment is bounded by what follows one that begins later (see
+                // segment_weights.hpp), which is shorter: if that length exists.
+                holes = holes || (k > 0 && score > kNever && !(batch.lengths[(k - 1) * L_ + c] > kNever));
             }
         }
         table = {batch.n_labels,
@@ -60,7 +60,8 @@ class Table {
 
     const Kernels<double>& kernels;
     SegmentTable<double> table;
-    bool near = true;  // whether scaled messages may be tried
+    bool near = true;    // whether scaled messages may be tried
+    bool holes = false;  // whether a length exists, but not all shorter ones
 
   private:
     double exp_of(double score, double far) {
@@ -104,7 +105,8 @@ class Pass {
             row(14), row(15), row(16), lengths_.data(), nothing_.data(), nothing_.data() + Q, probs_.data()};
         const double log_partition = maxima + shared.kernels.segment_forward(shared.table, T, messages);
         if (!std::isfinite(log_partition) ||
-            !(shared.kernels.segment_backward(shared.table, T, messages, sums) <= kMostAfter))
+            !(shared.kernels.segment_backward(shared.table, T, messages, sums) <= kMostAfter) ||
+            ((shared.holes || holes_) && !is_bounded(T, shared.table, messages)))
             return false;
         out_.log_partition[n] = log_partition;
         store_positions(n, T, Q, sums);
@@ -145,6 +147,7 @@ class Pass {
     bool weigh_segments(std::int64_t n, std::int64_t T, std::int64_t Q) {
         if (!b_.segments) return true;
         const std::int64_t L = b_.n_labels, K = b_.n_lengths;
+        holes_ = false;
         cells_.resize(static_cast<std::size_t>(T * K));
         factors_.assign(T * K * Q, 1.0);
         probs_.assign(T * K * Q, 0.0);
@@ -155,11 +158,32 @@ class Pass {
                 if (k > e) continue;
                 const double* scores = b_.segments + ((n * b_.n_positions + e - k) * K + k) * L;
                 for (std::int64_t c = 0; c < L; ++c) {
-                    near = near && std::abs(scores[c]) <= kFarLengths;
+                    near = near && (scores[c] == kNever || std::abs(scores[c]) <= kFarLengths);
+                    holes_ = holes_ || scores[c] == kNever;
                     factors_[(e * K + k) * Q + c] = std::exp(scores[c]);
                 }
             }
         return near;
+    }
+
+    // Whether what follows open segments, R_e(t) = last_e ∘ after_e ∘ Π_{t<u<e} inside_u, is at most
+    // kMostAfter, whichever segments exist: by its logarithm, where only those of inside_u > 1 count.
+    bool is_bounded(std::int64_t T, const SegmentTable<double>& table,
+                    const SegmentMessages<double>& m) const {
+        const std::int64_t Q = table.stride, K = table.n_lengths;
+        std::vector<double> grown(static_cast<std::size_t>(T));
+        double window = 0;  // of the K positions before e
+        for (std::int64_t e = 0; e < T; ++e) {
+            double most = 1, ended = 0;
+            for (std::int64_t c = 0; c < table.n_types; ++c) {
+                most = std::max(most, m.inside[e * Q + c]);
+                ended = std::max(ended, m.last[e * Q + c] * m.after[e * Q + c]);
+            }
+            if (!(window + std::log(ended) <= std::log(kMostAfter))) return false;
+            window += grown[e] = std::log(most);
+            if (e >= K) window -= grown[e - K];
+        }
+        return true;
     }
 
     // A segment that is open after position t − 1 has an inside position at t, or its last one.
@@ -208,6 +232,7 @@ class Pass {
     const SegmentBatchSums& out_;
     Buffer<double> rows_, row_, lengths_, nothing_, factors_, probs_;
     std::vector<std::int32_t> cells_;
+    bool holes_ = false;  // whether some segments have the score −inf
 };
 
 // Viterbi of one sequence:

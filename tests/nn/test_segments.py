@@ -128,7 +128,7 @@ def test_log_probabilities_and_scores(given: SegmentBatch) -> None:
 
 def test_what_is_no_segmentation_has_no_probability() -> None:
     chains = SegmentDistribution(torch.zeros(1, 4, 2), torch.zeros(2, 2))
-    wrong = [[2, 0, 0, 0], [0, 3, 0, 0], [0, 2, 2, 0], [0, 0, 0, -100], [0, 0, 0, 4]]
+    wrong = [[2, 0, 0, 0], [0, 3, 0, 0], [0, 2, 2, 0], [0, 2, 2, -100], [0, 0, 0, 4]]
     for tags in wrong:
         assert chains.log_prob(torch.tensor([tags])).item() == -np.inf
     assert chains.log_prob(torch.tensor([[0, 2, 1, 3]])).isfinite()

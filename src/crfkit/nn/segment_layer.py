@@ -104,20 +104,33 @@ class SegmentCRF(nn.Module):
         first: Tensor | None = None,
         last: Tensor | None = None,
         reduction: str = "sum",
+        complete: bool | None = None,
     ) -> Tensor:
         """The log-likelihood of the tags: summed, or [B] with `reduction="none"`, or the mean by sequence or by token.
 
-        The mean of nothing is 0. Tags that are no segmentation, or that the bigrams exclude, have −inf.
+        The mean of nothing is 0. `tags` are negative (such as −100) where unknown, or bools [B, T, L]: the possible
+        labels; then the likelihood is that of all segmentations that agree with them. Tags that are no segmentation, or
+        that the bigrams exclude, are an error that says where. `complete=True` says that all are known and possible, which
+        avoids a synchronisation with a GPU; if they are not, the log-likelihood is −inf.
         """
         if reduction not in REDUCTIONS:
             raise ArgumentError(f"reduction: got {reduction!r}, expected one of {', '.join(REDUCTIONS)}.")
         check_layout("tags", tags, emissions, self.batch_first)
         distribution = self.distribution(emissions, mask, lengths=lengths, first=first, last=last)
-        found = distribution.log_prob(to_batch_first(tags, self.batch_first))
+        tags = to_batch_first(tags, self.batch_first)
+        found = distribution.log_prob(tags, complete=self._is_complete(distribution, tags, complete))
         if reduction == "none":
             return found
         count = {"sum": 1, "mean": max(len(found), 1)}.get(reduction)
         return found.sum() / (distribution.lengths.sum().clamp_min(1) if count is None else count)
+
+    def _is_complete(
+        self, distribution: SegmentDistribution, tags: Tensor, complete: bool | None
+    ) -> bool | None:
+        """Whether all tags are known; raises an error for impossible ones."""
+        if complete or torch.compiler.is_compiling() or tags.dtype == torch.bool:
+            return complete
+        return not distribution.check_tags(tags, self.bigrams)
 
     @torch.no_grad()
     def loss_and_gradient(
@@ -128,6 +141,7 @@ class SegmentCRF(nn.Module):
         *,
         lengths: Tensor | None = None,
         reduction: str = "sum",
+        complete: bool | None = None,
     ) -> tuple[Tensor, Tensor]:
         """−log-likelihood of the tags, and its gradient by the emissions; that by the parameters is added to their `.grad`.
 
@@ -141,9 +155,9 @@ class SegmentCRF(nn.Module):
         count = {"mean": len(distribution.lengths)}.get(reduction, 1)
         if reduction == "token_mean":
             count = int(distribution.lengths.sum())
-        value, found = distribution.value_and_gradient(
-            to_batch_first(tags, self.batch_first), share=-max(count, 1)
-        )
+        tags = to_batch_first(tags, self.batch_first)
+        complete = self._is_complete(distribution, tags, complete)
+        value, found = distribution.value_and_gradient(tags, share=-max(count, 1), complete=complete)
         gradient, *by_parameter = found[:5]
         parameters = (self.durations, self.transitions, self.start_transitions, self.end_transitions)
         exist = (None, None, None, None) if self.bigrams is None else (

@@ -15,12 +15,13 @@ from crfkit.nn.problem.checks import (
     check_device,
     check_ends,
     check_integers,
-    check_scores,
+    check_segment_scores,
     check_spans,
     check_threshold,
     fill_transitions,
     read_places,
 )
+from crfkit.nn.problem.segment_tags import agreeing, check_tags, has_unknown, within
 from crfkit.nn.problem.segments import (
     N_SCORES,
     SegmentProblem,
@@ -67,7 +68,7 @@ class SegmentDistribution(Distribution):
         lengths: Tensor | None = None,
         allowed: Tensor | None = None,
     ) -> None:
-        _check_shapes(emissions, durations, first, last, segments)
+        check_segment_scores(emissions, durations, first, last, segments)
         if transitions is not None and isinstance(transitions, Tensor) and transitions.ndim > 3:
             raise ShapeError(
                 f"transitions: got shape {list(transitions.shape)}, expected [L, L] or [B, L, L]."
@@ -135,17 +136,53 @@ class SegmentDistribution(Distribution):
 
     def score(self, tags: Tensor) -> Tensor:
         """score(tags) [B] in float64, before it is normalised; −inf for what is no segmentation; differentiable."""
+        return segmentation_score(self._problem, self._tags_of_tokens(tags))
+
+    def _tags_of_tokens(self, tags: Tensor) -> Tensor:
+        """Tags of the right shape and place, by token."""
         check_integers("tags", tags, tuple(self._given.shape[:2]), "tags")
         check_device("tags", tags, self._given.emissions.device)
-        return segmentation_score(self._problem, self._tokens(tags.long()))
+        return self._tokens(tags.long())
 
-    def log_prob(self, tags: Tensor) -> Tensor:
-        """log p(tags) [B]; −inf for what is no segmentation, NaN where no segmentation is possible at all."""
-        return break_graph(backends.log_likelihood)(self._backend, self._problem, self.score(tags))
+    def log_prob(self, tags: Tensor, *, complete: bool | None = None) -> Tensor:
+        """log p(tags) [B], or the logarithm of what all segmentations that agree with the tags have together.
+
+        `tags` are integers [B, T], negative (such as −100) where unknown, or the possible labels as bools [B, T, L].
+        `complete=True` says that none is unknown, which avoids inspecting them (and, on a GPU, a synchronisation; an
+        unknown one then has −inf). −inf for what is no segmentation, NaN where no segmentation is possible at all.
+        """
+        problem = self._problem
+        part = self._agreeing(problem, tags, complete)
+        if part is None:
+            return break_graph(backends.log_likelihood)(self._backend, problem, self.score(tags))
+        value = break_graph(backends.log_partition)
+        return value(self._backend, part) - value(self._backend, problem)
+
+    def _agreeing(
+        self, problem: SegmentProblem, tags: Tensor, complete: bool | None
+    ) -> SegmentProblem | None:
+        """The problem of all segmentations that agree with the tags; None where all tags are known."""
+        if isinstance(tags, Tensor) and tags.dtype == torch.bool:
+            if tags.shape != self._given.emissions.shape:
+                expected = list(self._given.emissions.shape)
+                raise ShapeError(f"tags: got bools with shape {list(tags.shape)}, expected {expected}.")
+            check_device("tags", tags, self._given.emissions.device)
+            return within(problem, self._tokens(tags))
+        tokens = self._tags_of_tokens(tags)
+        if complete or (complete is None and not break_graph(has_unknown)(problem, tokens)):
+            return None
+        return agreeing(problem, tokens)
+
+    def check_tags(self, tags: Tensor, bigrams: Tensor | None = None) -> bool:
+        """Whether a tag [B, T] is unknown; raises an error that says where, if no segmentation has these tags.
+
+        `bigrams` [L + 1, L + 1] are the labels that may be neighbours, START and END last.
+        """
+        return check_tags(self._given, self._tags_of_tokens(tags), bigrams, self._positions)
 
     @torch.no_grad()
     def value_and_gradient(
-        self, tags: Tensor | None = None, *, share: int = 1
+        self, tags: Tensor | None = None, *, share: int = 1, complete: bool | None = None
     ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """Σ_b log p(tags_b) / share, [], or Σ_b log Z_b / share without tags; and its gradient by all scores.
 
@@ -153,12 +190,20 @@ class SegmentDistribution(Distribution):
         `log_prob(tags).sum()` or `log_partition().sum()` and a backward pass give, without a graph: on a GPU most of the
         time of small batches goes into PyTorch's.
         """
-        problem = self._problem
+        problem, part = self._problem, None
         log_z, kept = self._backend.value(problem, True, in_double=True)
         upstream = None if share == 1 else log_z.new_full((1,), 1 / share).expand(len(log_z))
         found = list(self._backend.gradient(problem, upstream, kept, 1 if tags is None else -1))
         values = log_z
         if tags is not None:
+            part = self._agreeing(problem, tags, complete)
+        if part is not None:
+            log_part, kept = self._backend.value(part, True, in_double=True)
+            values = log_part - log_z
+            for mine, more in zip(found, self._backend.gradient(part, upstream, kept), strict=True):
+                if mine is not None and more is not None:
+                    mine.add_(more)
+        elif tags is not None:
             values = self.score(tags) - log_z
             add_parts(problem, self._tokens(tags.long()), found, 1.0 / share)
         spread = (None if part is None else self._spread(part) for part in (found[0], *found[5:]))
@@ -206,7 +251,9 @@ class SegmentDistribution(Distribution):
         start, last = token[row, start], token[row, last]
         known = known & (last - start < K)
         sums = self._sums()
-        found = torch.exp(_span_scores(sums, row, start, torch.where(known, last, start), label))
+        found = torch.exp(
+            torch_segments.span_scores(sums, row, start, torch.where(known, last, start), label)
+        )
         return torch.where(known, found, 0.0).to(self._dtype)
 
     @torch.no_grad()
@@ -342,45 +389,3 @@ class SegmentDistribution(Distribution):
             raise ShapeError(f"kl: the other distribution has [B, T, K, L] = {theirs}, expected {mine}.")
         if not torch.equal(self._places_of_tokens()[0], other._places_of_tokens()[0]):
             raise ShapeError("kl: the other distribution has another mask, expected the same.")
-
-
-def _check_shapes(
-    emissions: Tensor, durations: Tensor, first: Tensor | None, last: Tensor | None, segments: Tensor | None
-) -> None:
-    """Raise an error for scores that do not go with each other."""
-    check_scores("emissions", emissions)
-    if emissions.ndim != 3 or emissions.shape[2] == 0:
-        raise ShapeError(
-            f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
-        )
-    B, T, L = emissions.shape
-    check_scores("durations", durations, emissions.device)
-    if durations.ndim != 2 or durations.shape[0] == 0 or durations.shape[1] != L:
-        raise ShapeError(
-            f"durations: got shape {list(durations.shape)}, expected [K, L] with L = {L}, K ≥ 1."
-        )
-    expected = {"first": (first, (B, T, L)), "last": (last, (B, T, L))}
-    for name, (scores, shape) in {**expected, "segments": (segments, (B, T, *durations.shape))}.items():
-        if scores is None:
-            continue
-        check_scores(name, scores, emissions.device)
-        if scores.shape != shape:
-            raise ShapeError(f"{name}: got shape {list(scores.shape)}, expected {list(shape)}.")
-
-
-def _span_scores(
-    sums: torch_segments.Summed, row: Tensor, start: Tensor, last: Tensor, label: Tensor
-) -> Tensor:
-    """log P [n] of the segments from position `start` to position `last`."""
-    problem, k = sums.problem, last - start
-    never = torch.isinf(problem.emissions)
-    total = torch.cumsum(torch.where(never, 0.0, problem.emissions), 1)
-    holes = torch.cumsum(never.long(), 1)
-    own = problem.emissions[row, start, label]
-    scores = own + total[row, last, label] - total[row, start, label]
-    scores = torch.where(holes[row, last, label] > holes[row, start, label], -torch.inf, scores)
-    scores = scores + sums.begins[row, start, label] + problem.durations[row, k, label]
-    scores = scores + sums.after_end[row, last, label] + sums.shift[row, start, 0]
-    scores = scores if problem.first is None else scores + problem.first[row, start, label]
-    scores = scores if problem.last is None else scores + problem.last[row, last, label]
-    return scores if problem.segments is None else scores + problem.segments[row, start, k, label]

@@ -137,6 +137,22 @@ def by_length(sums: Summed) -> Iterator[Tensor]:
         yield torch.zeros_like(weight).new_zeros((B, T, L))
 
 
+def span_scores(sums: Summed, row: Tensor, start: Tensor, last: Tensor, label: Tensor) -> Tensor:
+    """log P [n] of the segments from position `start` to position `last`."""
+    problem, k = sums.problem, last - start
+    never = torch.isinf(problem.emissions)
+    total = torch.cumsum(torch.where(never, 0.0, problem.emissions), 1)
+    holes = torch.cumsum(never.long(), 1)
+    own = problem.emissions[row, start, label]
+    scores = own + total[row, last, label] - total[row, start, label]
+    scores = torch.where(holes[row, last, label] > holes[row, start, label], -torch.inf, scores)
+    scores = scores + sums.begins[row, start, label] + problem.durations[row, k, label]
+    scores = scores + sums.after_end[row, last, label] + sums.shift[row, start, 0]
+    scores = scores if problem.first is None else scores + problem.first[row, start, label]
+    scores = scores if problem.last is None else scores + problem.last[row, last, label]
+    return scores if problem.segments is None else scores + problem.segments[row, start, k, label]
+
+
 @torch.no_grad()
 def expectations(sums: Summed, segments: bool = False) -> SegmentExpectations:
     """log Z and the probabilities of all parts."""

@@ -58,6 +58,30 @@ def check_ends(start: Tensor | None, end: Tensor | None, emissions: Tensor) -> N
             raise ShapeError(f"{name}: got shape {list(scores.shape)}, expected [L] = [{L}].")
 
 
+def check_segment_scores(
+    emissions: Tensor, durations: Tensor, first: Tensor | None, last: Tensor | None, segments: Tensor | None
+) -> None:
+    """Raise an error for scores of segments that do not go with each other."""
+    check_scores("emissions", emissions)
+    if emissions.ndim != 3 or emissions.shape[2] == 0:
+        raise ShapeError(
+            f"emissions: got {emissions.dtype} with shape {list(emissions.shape)}, expected numbers [B, T, L]."
+        )
+    B, T, L = emissions.shape
+    check_scores("durations", durations, emissions.device)
+    if durations.ndim != 2 or durations.shape[0] == 0 or durations.shape[1] != L:
+        raise ShapeError(
+            f"durations: got shape {list(durations.shape)}, expected [K, L] with L = {L}, K ≥ 1."
+        )
+    expected = {"first": (first, (B, T, L)), "last": (last, (B, T, L))}
+    for name, (scores, shape) in {**expected, "segments": (segments, (B, T, *durations.shape))}.items():
+        if scores is None:
+            continue
+        check_scores(name, scores, emissions.device)
+        if scores.shape != shape:
+            raise ShapeError(f"{name}: got shape {list(scores.shape)}, expected {list(shape)}.")
+
+
 def check_integers(name: str, given: Any, shape: tuple[int, ...], what: str) -> None:
     """Raise an error for what is not a tensor of integers with this shape."""
     if not isinstance(given, Tensor):
