@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from crfkit import CRF, Segments
+from crfkit import CRF, END, START, Bigrams, Segments
 from crfkit.features import Template
 from crfkit.models.training.training_set import learn
 from tests.oracles.segmentations import SegmentWeights, labels_of, segmentations
@@ -22,7 +24,10 @@ def parity(x: Any, start: int, end: int) -> dict[str, float]:
 
 
 class SegmentProblem:
-    """Random words and segmentations; some labels unknown (`partial`), some labels not allowed (`restrict`)."""
+    """Random words and segmentations; some labels unknown (`partial`), some labels not allowed (`restrict`).
+
+    `absent` are pairs of types that do not follow each other; None is the start or the end.
+    """
 
     def __init__(
         self,
@@ -33,13 +38,18 @@ class SegmentProblem:
         restrict: bool = False,
         of_segments: bool = False,
         of_transitions: bool = False,
+        absent: Sequence[tuple[str | None, str | None]] = (),
         **options: Any,
     ) -> None:
         random = np.random.default_rng(7)
         self.scheme, self.types = scheme, TYPES.get(scheme, ["O", "P", "Q"])
         limits = max_length if isinstance(max_length, dict) else {}
         limits = limits if max_length is None or limits else dict.fromkeys(self.types, max_length)
-        every = [list(segmentations(n, self.types, scheme, limits)) for n in LENGTHS]
+        self.absent = {*absent}
+        every = [
+            [some for some in segmentations(n, self.types, scheme, limits) if self._follows(some)]
+            for n in LENGTHS
+        ]
         self.X = [[(str(random.choice(list("xyz"))),) for _ in range(n)] for n in LENGTHS]
         gold = [labels_of(found[random.integers(len(found))], scheme) for found in every]
         classes = sorted(
@@ -65,6 +75,9 @@ class SegmentProblem:
                 "segment_features": [0, parity],
                 "dictionaries": {"words": ["x", "y z", ("z", "z", "x")]},
             }
+        if absent:
+            ends = [(START if a is None else a, END if b is None else b) for a, b in absent]
+            options["bigrams"] = Bigrams.all(self.types) - {*ends}
         self.structure = Segments(max_length, **options)
         template = Template.parse(TEMPLATE + "\nB:%x[0,0]" * of_transitions, "words")
         self.crf: CRF[str] = CRF(self.structure, features=template)
@@ -78,6 +91,8 @@ class SegmentProblem:
     def _add_all(self, classes: list[str], limits: dict[str, int]) -> None:
         for kind in self.types:
             longest = 1 if kind == "O" and self.scheme != "plain" else min(3, limits.get(kind, 3))
+            if not self._follows([(0, 1, kind)]):
+                continue
             for n in range(1, longest + 1):
                 y = labels_of([(0, n, kind)], self.scheme)
                 self.X.append([("z",)] * n)
@@ -98,10 +113,16 @@ class SegmentProblem:
         return self.weights.counts(segments, names, [[f"B:{word}"] for word in x], own)
 
     def exists(self, n: int, segments: Any) -> bool:
-        """Whether the allowed labels allow it."""
+        """Whether the allowed labels and the bigrams allow it."""
         allowed = None if self.allowed is None else self.allowed[n]
         labels = labels_of(segments, self.scheme)
+        if not self._follows(segments):
+            return False
         return allowed is None or all(a is None or b in a for a, b in zip(allowed, labels, strict=True))
+
+    def _follows(self, segments: Any) -> bool:
+        path = [None, *(kind for _, _, kind in segments), None]
+        return self.absent.isdisjoint(pairwise(path))
 
     def admits(self, n: int, segments: Any) -> bool:
         """Whether the annotation does."""

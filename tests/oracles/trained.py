@@ -357,6 +357,13 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
     {"scheme": "iobes", "max_length": 4, "of_segments": True, "partial": True},
     {"scheme": "plain", "longest_weighted": 3},
     {"scheme": "plain", "max_length": 2, "partial": True},
+    {
+        "scheme": "bio",
+        "absent": (("P", "P"), ("P", "Q"), (None, "O")),
+        "longest_weighted": 2,
+        "partial": True,
+    },
+    {"scheme": "plain", "max_length": 3, "absent": (("A", "B"), ("C", None)), "restrict": True},
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
 ]
 

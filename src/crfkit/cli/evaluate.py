@@ -43,14 +43,15 @@ def evaluate(
     file, and the spans of each sequence with their probabilities.
     """
     from crfkit.evaluation import evaluate as compare
-    from crfkit.structures import Bigrams
+    from crfkit.structures import Bigrams, Segments
 
     known = {str(label): label for label in model.classes_}
     gold: list[list[str]] = []
     predicted: list[list[str]] = []
     possible: list[bool] = []
     bigrams = model.structure_.bigrams
-    bigrams = bigrams if isinstance(bigrams, Bigrams) else None
+    if not isinstance(bigrams, Bigrams) or isinstance(model.structure_, Segments):  # these are of types
+        bigrams = None
     constrained = bigrams is not None
     examples = iter(examples)
     while chunk := list(islice(examples, BATCH)):

@@ -152,7 +152,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 @click.option(
     "--bigrams",
     metavar="NAME",
-    help="Pairs of labels that exist: observed, or a scheme such as bio or iobes.",
+    help="Pairs of labels, or of types of segments, that exist: observed, or for labels a scheme such as bio or iobes.",
 )
 @click.option(
     "--unseen",
@@ -365,7 +365,9 @@ def _segments_of(options: dict[str, Any]) -> Segments:
     from crfkit.data import read_text
     from crfkit.structures import Segments
 
-    for name, default in (("bigrams", None), ("order", "1"), ("start", True), ("end", True)):
+    if options["bigrams"] not in (None, "observed"):
+        raise InputError("--bigrams with --structure segments is about types of segments: expected observed")
+    for name, default in (("unseen", "error"), ("order", "1"), ("start", True), ("end", True)):
         if options[name] != default:
             raise InputError(f"--{name} is about chains, not about --structure segments")
     dictionaries = {}
@@ -374,4 +376,4 @@ def _segments_of(options: dict[str, Any]) -> Segments:
         if not name or not path:
             raise InputError(f"--dictionary {text}: expected name=file, such as cities=cities.txt")
         dictionaries[name] = [line for line in read_text(path).splitlines() if line.strip()]
-    return Segments(options["max_length"], dictionaries=dictionaries)
+    return Segments(options["max_length"], dictionaries=dictionaries, bigrams=options["bigrams"])

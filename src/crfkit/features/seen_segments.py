@@ -18,7 +18,7 @@ import numpy as np
 from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.errors import ImpossibleLabelsError
 from crfkit.features.dataset import Annotation, Dataset
-from crfkit.structures import AllowedLabels, Segments, SegmentTypes
+from crfkit.structures import END, START, AllowedLabels, Bigrams, Segments, SegmentTypes
 
 
 class SeenSegments(NamedTuple):
@@ -53,6 +53,49 @@ class SeenSegments(NamedTuple):
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(joined[0], kind="stable")
         return cls(*(column[order] for column in joined))
+
+    def bigrams(self, names: Sequence[Hashable], ptr: Int64s) -> Bigrams:
+        """The types that follow each other, those at the start and at the end of sequences included."""
+        edges = {*ptr.tolist()}
+        found: set[tuple[Hashable, Hashable]] = set()
+        ended: dict[int, set[Hashable]] = {}
+        begun: dict[int, set[Hashable]] = {}
+        for start, length, c in zip(*(column.tolist() for column in self), strict=True):
+            if start in edges:
+                found.add((START, names[c]))
+            else:
+                begun.setdefault(start, set()).add(names[c])
+            if start + length in edges:
+                found.add((names[c], END))
+            else:
+                ended.setdefault(start + length, set()).add(names[c])
+        for t in begun.keys() & ended.keys():
+            found.update((before, after) for before in ended[t] for after in begun[t])
+        return Bigrams(found)
+
+    def check_bigrams(
+        self, bigrams: Bigrams, names: Sequence[Hashable], annotation: Annotation, ptr: Int64s
+    ) -> None:
+        """Refuse sequences whose labels are known that have other types after each other."""
+        for start, end in pairwise(ptr.tolist()):
+            first, last = np.searchsorted(self.starts, (start, end))
+            if first == last or (annotation.labels[start:end] < 0).any():
+                continue
+            path = [names[c] for c in self.types[first:last].tolist()]
+            for i, before, after in bigrams.missing(path):
+                what = f"a segment of type {after!r}"
+                if after is END:
+                    what, i = f"a segment of type {before!r} at the end", i - 1
+                where = (
+                    ""
+                    if after is END
+                    else " at the start"
+                    if before is START
+                    else f" after one of type {before!r}"
+                )
+                raise ImpossibleLabelsError(
+                    f"{_place(ptr, int(self.starts[first + i]))}: {what}{where}, which the bigrams of Segments do not have"
+                )
 
     def by_sequence(self, dataset: Dataset, kept: Bools) -> Iterator[tuple[Any, list[tuple[int, int, int]]]]:
         """Each input with those of its segments that are kept, as (start, end, type)."""

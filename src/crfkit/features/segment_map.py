@@ -27,7 +27,7 @@ from crfkit.features.feature_map import FeatureMap, Purpose
 from crfkit.features.seen_segments import SeenSegments
 from crfkit.features.segment_features import SegmentCells, SegmentReader
 from crfkit.lazy import lazy_property
-from crfkit.structures import Segments, SegmentTypes
+from crfkit.structures import OBSERVED, Bigrams, Segments, SegmentTypes
 
 
 class WeightKey(NamedTuple):
@@ -50,6 +50,7 @@ class SegmentMap:
     pair_types: Int32s = field(
         default_factory=lambda: np.zeros(0, np.int32)
     )  # feature f has weights for these
+    bigrams: Bigrams | None = None  # the types that may follow each other, as training fixed them; None: all
 
     @classmethod
     def learn(
@@ -77,7 +78,8 @@ class SegmentMap:
             limit = structure.limit(name) if several else 1
             known = min(most, structure.longest_weighted) if limit is None else min(limit, max(T, 1))
             found.append(max(known, before.get(name, 1)))
-        map_ = cls(structure, tuple(labels), tuple(found))
+        bigrams = _bind_bigrams(structure, types, seen, annotation, dataset.sequence_ptr, base)
+        map_ = cls(structure, tuple(labels), tuple(found), bigrams=bigrams)
         if not map_.reads_inputs:
             return map_
         return map_._with_features(seen, dataset, base, every_type=all_possible_states)
@@ -131,6 +133,19 @@ class SegmentMap:
     def types(self) -> SegmentTypes:
         """Of segments."""
         return _types(self.structure, self.labels)
+
+    @lazy_property
+    def exists(self) -> Bools:
+        """Which types may follow which, [C + 1, C + 1]; the last row is the start, the last column the end."""
+        C = len(self.types.names)
+        found = np.ones((C + 1, C + 1), np.bool_)
+        if self.bigrams is not None:
+            found[:] = False
+            found[self.bigrams.ids(self.types.names)] = True
+            found[C, C] = True
+        if not self.types.repeats:
+            np.fill_diagonal(found[:C, :C], val=False)
+        return found
 
     @lazy_property
     def unlimited(self) -> Bools:
@@ -191,12 +206,15 @@ class SegmentMap:
         """The feature map with transitions between types only, as pairs of the labels that stand for these."""
         L, types = feature_map.n_labels, self.types
         stands_for = np.append(types.transition[types.type_of], L)  # [L + 1]
+        kind = np.append(types.type_of, len(types.names))  # [L + 1]
         before, after = _boundaries(types, feature_map.arc_before, feature_map.arc_after)
+        exist = self.exists[kind[before], kind[after]]
+        before, after = before[exist], after[exist]
         arcs = np.unique(stands_for[before].astype(np.int64) * (L + 1) + stands_for[after])
         n_features = len(feature_map.arc_ptr) - 1
         owners = np.repeat(np.arange(n_features), np.diff(feature_map.arc_ptr))
         first, second = np.divmod(feature_map.arc_triples, max(L, 1))
-        kept = _links(types, first, second)
+        kept = _links(types, first, second) & self.exists[kind[first], kind[second]]
         pairs = stands_for[first[kept]].astype(np.int64) * L + stands_for[second[kept]]
         triples = np.unique(owners[kept] * (L * L) + pairs)
         return replace(
@@ -244,16 +262,13 @@ class SegmentMap:
 
     def _model(self, longest: int) -> _core.SegmentModel:
         """For sequences of at most so many positions: lengths up to the limit exist, also those without weights."""
-        types, begin, C = self.types, self.length_begin, len(self.types.names)
+        types, begin = self.types, self.length_begin
         limits = [
             k if limit is None or not several else max(k, min(limit, longest))
             for k, limit, several in zip(
                 self.n_lengths, map(self.structure.limit, types.names), types.goes_on, strict=True
             )
         ]
-        exists = np.ones((C + 1, C + 1), np.uint8)
-        if not types.repeats:
-            np.fill_diagonal(exists[:C, :C], 0)
         return _core.SegmentModel(
             types.first,
             types.inside,
@@ -264,7 +279,7 @@ class SegmentMap:
             self.unlimited.astype(np.uint8),
             begin[:-1],
             np.diff(begin),
-            exists.ravel(),
+            self.exists.astype(np.uint8).ravel(),
             types.repeats,
             int(begin[-1]),
             self.pair_ptr,
@@ -277,6 +292,25 @@ def _types(structure: Segments, labels: Sequence[Hashable]) -> SegmentTypes:
         return structure.types(labels)
     except ValueError as error:
         raise reword(error, str(error).rstrip(".")) from None
+
+
+def _bind_bigrams(
+    structure: Segments,
+    types: SegmentTypes,
+    seen: SeenSegments,
+    annotation: Annotation,
+    ptr: Int64s,
+    base: SegmentMap | None,
+) -> Bigrams | None:
+    """The types that may follow each other in training data, beside those of a base."""
+    if structure.bigrams is None:
+        return None
+    found = seen.bigrams(types.names, ptr) if structure.bigrams == OBSERVED else structure.bigrams
+    assert isinstance(found, Bigrams)
+    if base is not None and base.bigrams is not None:
+        found |= base.bigrams
+    seen.check_bigrams(found, types.names, annotation, ptr)
+    return Bigrams.from_ids(types.names, *found.ids(types.names))
 
 
 def _prefix(name: Hashable) -> str:

@@ -14,7 +14,7 @@ from crfkit.models.inspection import (
     transition_weights,
 )
 from crfkit.models.parser import Parser
-from crfkit.structures import END, START, Bigrams, Chain
+from crfkit.structures import END, START, Bigrams, Segments
 
 
 def describe(model: CRF[Any] | Parser, n_features: int = 10) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
         "transitions": [
             [_plain(before), _plain(after), weight] for before, after, weight in transition_weights(model)
         ],
-        "bigrams": _bigrams(model._get_model().chain),
+        "bigrams": _bigrams(model),
     }
 
 
@@ -102,12 +102,14 @@ def _settings_and_training(model: CRF[Any] | Parser) -> dict[str, Any]:
     }
 
 
-def _bigrams(chain: Chain) -> dict[str, Any] | None:
-    """The pairs of labels that exist, START and END as None, and their picture; None: all."""
-    if not isinstance(chain.bigrams, Bigrams):
+def _bigrams(model: CRF[Any]) -> dict[str, Any] | None:
+    """The pairs of labels, or of types of segments, that exist, START and END as None, and their picture; None: all."""
+    structure, chain = model.structure_, model._get_model().chain
+    bigrams = structure.bigrams if isinstance(structure, Segments) else chain.bigrams
+    if not isinstance(bigrams, Bigrams):
         return None
-    pairs = [[None if label in (START, END) else _plain(label) for label in pair] for pair in chain.bigrams]
-    return {"unseen": chain.unseen, "pairs": pairs, "picture": str(chain.bigrams)}
+    pairs = [[None if label in (START, END) else _plain(label) for label in pair] for pair in bigrams]
+    return {"unseen": chain.unseen, "pairs": pairs, "picture": str(bigrams)}
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from crfkit.errors import NoOutputError
 from crfkit.structures.annotation import Outside
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import (
+    OBSERVED,
     UNSEEN,
     Chain,
     ChainMarginals,
@@ -37,6 +38,7 @@ __all__ = [
     "END",
     "FIRST",
     "LAST",
+    "OBSERVED",
     "PLAIN",
     "SCHEMES",
     "START",

@@ -18,7 +18,8 @@ import numpy as np
 
 from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.errors import ArgumentError, LabelError
-from crfkit.structures.chain import Chain
+from crfkit.structures.bigrams import Bigrams
+from crfkit.structures.chain import OBSERVED, Chain
 from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
 
 SegmentFeature = Callable[[Any, int, int], Any]  # of (x, start, end): names, or {name: value}
@@ -61,8 +62,11 @@ class Segments:
     `dictionaries` ({"cities": ["Paris", "New York", ("Rio", "Branco")]}) have a feature where all words of a segment are an
     entry: texts are split at blanks, words are those of `column`. Only segments whose length has a weight have features.
 
+    `bigrams` says which types may follow each other, START and END included: a `Bigrams` of types, "observed" (those of the
+    training data), or None: all.
+
     >>> Segments(max_length=8)
-    Segments(max_length=8, scheme=None, longest_weighted=20)
+    Segments(max_length=8, scheme=None, longest_weighted=20, bigrams=None)
     """
 
     max_length: int | Mapping[Hashable, int] | None = None
@@ -73,6 +77,7 @@ class Segments:
     )
     dictionaries: Mapping[str, Iterable[str | Sequence[str]]] = field(default_factory=dict, repr=False)
     column: int | str = field(default=0, repr=False)
+    bigrams: Bigrams | str | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -96,21 +101,21 @@ class Segments:
                 raise ArgumentError(
                     f"Segments.segment_features has {feature!r}, expected functions of (x, start, end) and columns."
                 )
+        if not (self.bigrams is None or self.bigrams == OBSERVED or isinstance(self.bigrams, Bigrams)):
+            raise ArgumentError(
+                f"Segments.bigrams is {self.bigrams!r}, expected None, {OBSERVED!r} or a Bigrams(…) of types."
+            )
         object.__setattr__(self, "segment_features", features)
         object.__setattr__(self, "dictionaries", _entries(self.dictionaries))
 
     @property
     def chain(self) -> Chain:
-        """All types may follow each other, and those at the start and at the end have weights too."""
+        """All labels may follow each other, and those at the start and at the end have weights too."""
         return _CHAIN
 
     @property
-    def bigrams(self) -> None:
-        """All types may follow each other."""
-
-    @property
     def unseen(self) -> str:
-        """As of a `Chain` without bigrams."""
+        """As of a `Chain`: other types after each other in the training data are an error."""
         return _CHAIN.unseen
 
     def limit(self, name: Hashable) -> int | None:

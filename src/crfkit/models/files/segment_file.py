@@ -2,10 +2,10 @@
 
     {"max_length": K | [[type, K], …] | null, "scheme", "longest_weighted", "column",
      "features": [column | {"path": import path} | {"path": import path, "matches": unseen}, …],
-     "dictionaries": [name, …], "names": F}, types as numbers
+     "dictionaries": [name, …], "names": F, "bigrams": "observed" | "listed" | null}, types as numbers
 
-Lengths that have weights, features with their types, and the entries of dictionaries lie in arrays of their own. Functions
-are named by import path.
+Lengths that have weights, features with their types, the entries of dictionaries, and the types that may follow each other
+(C for start and end) lie in arrays of their own. Functions are named by import path.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -29,8 +29,9 @@ from crfkit.models.files.file_arrays import (
 )
 from crfkit.models.files.function_list import choose_functions, explain_unnamed
 from crfkit.models.files.model_file import Array, ModelFile
-from crfkit.structures import SegmentMatches, Segments, function_name
+from crfkit.structures import OBSERVED, Bigrams, SegmentMatches, Segments, function_name
 
+_LISTED = "listed"  # bigrams that were given
 _LONGEST = 2**31 - 1
 
 
@@ -52,6 +53,8 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
         arrays["dictionaries.words"] = compact(np.array([len(entry) for entry in entries], np.int64))
         counts = [len([*given]) for given in structure.dictionaries.values()]
         arrays["dictionaries.entries"] = compact(np.array(counts, np.int64))
+    if segments.bigrams is not None:
+        arrays["segments.before"], arrays["segments.after"] = map(compact, segments.bigrams.ids(names))
     limits = structure.max_length
     if isinstance(limits, Mapping):
         limited: Any = [[names.index(name), int(k)] for name, k in limits.items()]
@@ -66,6 +69,7 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
         "features": [_entry(one) for one in features],
         "dictionaries": list(structure.dictionaries),
         "names": len(segments.features),
+        "bigrams": _LISTED if isinstance(structure.bigrams, Bigrams) else structure.bigrams,
     }
 
 
@@ -77,6 +81,7 @@ def unpack(file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequ
     limits = setting(settings, "max_length", (int, list, type(None)))
     try:
         names = Segments(scheme=scheme).types(labels).names
+        asked, bigrams = _bigrams(file, settings, names)
         structure = Segments(
             dict(_limit(entry, names) for entry in limits) if isinstance(limits, list) else limits,
             scheme,
@@ -84,6 +89,7 @@ def unpack(file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequ
             [_feature(entry) for entry in setting(settings, "features", list)],
             _dictionaries(file, setting(settings, "dictionaries", list), n_bytes),
             setting(settings, "column", (int, str)),
+            bigrams if asked == _LISTED else asked,
         )
         goes_on = structure.types(labels).goes_on.tolist()
     except (TypeError, ValueError) as error:
@@ -94,7 +100,8 @@ def unpack(file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequ
         n < 1 or (k is not None and n > k) for n, k in zip(n_lengths, expected, strict=True)
     ):
         raise FileFormatError("the lengths of its segments are damaged")
-    return _with_features(file, SegmentMap(structure, tuple(labels), n_lengths), settings, n_bytes)
+    found = SegmentMap(structure, tuple(labels), n_lengths, bigrams=bigrams)
+    return _with_features(file, found, settings, n_bytes)
 
 
 def unsavable(structure: Segments) -> str | None:
@@ -138,6 +145,19 @@ def _with_features(
     if len(counts) != n or ptr[-1] != len(types) or len(set(features)) != n or 0 in counts or not rises.all():
         raise FileFormatError("the features of its segments do not add up")
     return replace(segments, features=features, pair_ptr=ptr, pair_types=types)
+
+
+def _bigrams(
+    file: ModelFile, settings: dict[str, Any], names: Sequence[Hashable]
+) -> tuple[str | None, Bigrams | None]:
+    """What was asked for, and the pairs of types; files written before have none."""
+    asked: str | None = setting({"bigrams": None, **settings}, "bigrams", (str, type(None)))
+    if asked is None:
+        return None, None
+    before, after = (integers(file, f"segments.{part}", len(names) + 1) for part in ("before", "after"))
+    if asked not in (OBSERVED, _LISTED) or len(before) != len(after):
+        raise FileFormatError("the bigrams of its segments are damaged")
+    return asked, Bigrams.from_ids(names, before.astype(np.int32), after.astype(np.int32))
 
 
 def _dictionaries(file: ModelFile, names: list[Any], n_bytes: dict[str, Any]) -> dict[str, Any]:

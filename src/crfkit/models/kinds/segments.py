@@ -104,8 +104,9 @@ class SegmentPotentials(FeaturePotentials):
         return {*features, *([structure.column] if structure.dictionaries else [])}
 
     def trained_structure(self, chain: Chain) -> Segments:
-        """With the scheme that the labels have."""
-        return replace(self.segments.structure, scheme=self.segments.types.scheme)
+        """With the scheme that the labels have, and the types that may follow each other."""
+        segments = self.segments
+        return replace(segments.structure, scheme=segments.types.scheme, bigrams=segments.bigrams)
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Segmentations."""
@@ -132,7 +133,7 @@ class SegmentPotentials(FeaturePotentials):
 
     def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What segments have weights for, and the features of each."""
-        yield self.segments.keys, data.read
+        yield self.segments.keys, self.segments.exists, data.read
 
     def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
         """The features of segments."""
