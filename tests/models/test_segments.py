@@ -70,7 +70,7 @@ def test_labels_that_make_no_segments_are_refused(structure: Segments, y: list[s
     [
         {"max_length": 0},
         {"max_length": True},
-        {"scheme": "iob1"},
+        {"scheme": "iob3"},
         {"longest_weighted": 1.5},
         {"segment_features": 1.5},
         {"segment_features": None},

@@ -175,6 +175,11 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     help="With --structure segments: words of a segment at most.  [default: no limit]",
 )
 @click.option(
+    "--scheme",
+    metavar="NAME",
+    help="With --structure segments: what labels mean: bio, iob1, iobes, bilou, bmes or plain.  [default: as they look]",
+)
+@click.option(
     "--dictionary",
     multiple=True,
     metavar="NAME=FILE",
@@ -346,7 +351,7 @@ def structure_of(options: dict[str, Any]) -> Chain | Patterns | Segments:
 
     if options["structure"] == "segments":
         return _segments_of(options)
-    for name in ("max_length", "dictionary"):
+    for name in ("max_length", "scheme", "dictionary"):
         if options[name]:
             raise InputError(f"--{name.replace('_', '-')} is about segments: expected --structure segments")
     chain = (options["start"], options["end"], options["bigrams"], options["unseen"])
@@ -376,4 +381,6 @@ def _segments_of(options: dict[str, Any]) -> Segments:
         if not name or not path:
             raise InputError(f"--dictionary {text}: expected name=file, such as cities=cities.txt")
         dictionaries[name] = [line for line in read_text(path).splitlines() if line.strip()]
-    return Segments(options["max_length"], dictionaries=dictionaries, bigrams=options["bigrams"])
+    return Segments(
+        options["max_length"], options["scheme"], dictionaries=dictionaries, bigrams=options["bigrams"]
+    )

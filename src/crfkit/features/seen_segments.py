@@ -18,7 +18,7 @@ import numpy as np
 from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.errors import ImpossibleLabelsError
 from crfkit.features.dataset import Annotation, Dataset
-from crfkit.structures import END, START, AllowedLabels, Bigrams, Segments, SegmentTypes
+from crfkit.structures import END, IOB1_HINT, START, AllowedLabels, Bigrams, Segments, SegmentTypes
 
 
 class SeenSegments(NamedTuple):
@@ -184,6 +184,7 @@ def _check_whole(types: SegmentTypes, labels: Sequence[Hashable], ids: Int32s, p
         t = int(wrong.argmax())
         raise ImpossibleLabelsError(
             f"{_place(ptr, t)}: the label {labels[ids[t]]!r} is not part of a whole segment of the scheme {types.scheme}"
+            + IOB1_HINT * (types.scheme == "bio")
         )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.errors import LabelError
+from crfkit.errors import ImpossibleLabelsError, InputError, LabelError, UnsupportedError, reword
 from crfkit.features.tag_dictionary import read_once
 from crfkit.features.wording import shorten
-from crfkit.structures import PLAIN, Segments, segment_labels
+from crfkit.structures import PLAIN, Segments, iob1_to_bio, segment_labels
 
 _DEFAULT = "bio"
 
@@ -22,8 +22,10 @@ def without_spans(X: Any, y: Any, structure: object, which: str = "") -> tuple[A
     if not isinstance(X, Sequence) or len(X) != len(y) or not all(isinstance(given, list) for given in y):
         return X, y
     if not _has_spans([len(x) for x in X], y, which):
-        return X, y
-    scheme = (structure.scheme or _DEFAULT).lower()
+        return X, [
+            _to_bio(f"{which}sequence {n}", labels) for n, labels in enumerate(y)
+        ] if structure.reads_iob1 else y
+    scheme = _DEFAULT if structure.reads_iob1 else (structure.scheme or _DEFAULT).lower()
     return X, [
         _labels(f"{which}sequence {n}", len(x), spans, scheme)
         for n, (x, spans) in enumerate(zip(X, y, strict=True))
@@ -61,6 +63,19 @@ def _is_span(entry: object) -> bool:
     if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
         return False
     return all(isinstance(place, int | np.integer) and not isinstance(place, bool) for place in entry[:2])
+
+
+def _to_bio(where: str, labels: list[Any]) -> list[Any]:
+    """Labels of IOB1 in BIO, which models have."""
+    if any(label is None or isinstance(label, AbstractSet) for label in labels):
+        raise UnsupportedError(
+            f"{where}: None and sets of labels do not go with the scheme iob1, expected labels of bio"
+        )
+    try:
+        return iob1_to_bio(labels)
+    except InputError as error:
+        joint = ", " if isinstance(error, ImpossibleLabelsError) else ": "
+        raise reword(error, f"{where}{joint}{str(error).rstrip('.')}") from None
 
 
 def _labels(where: str, length: int, spans: Iterable[Any], scheme: str) -> list[Any]:

@@ -110,6 +110,10 @@ class ChainModel:
         """Predicted outputs as metrics compare them."""
         return outputs
 
+    def read_marginals(self, marginals: Float64s) -> Float64s:
+        """Of all sequences together: the probabilities [T, L] that `predict_marginals` gives."""
+        return marginals
+
     def figure(self, metric: MetricFunction | None, gold: list[Any]) -> MetricFunction:
         """The metric that is given, or the default one."""
         return metric or metric_for(self.labels.classes, gold)

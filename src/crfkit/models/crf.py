@@ -285,9 +285,7 @@ class CRF(Estimator, Generic[Label]):
         """
         ask = self._ask(X, allowed)
         with ask.explain_impossible():
-            marginals = ask.answerer.marginals(ask.design, ask.n_threads)  # [T, L] of all sequences together
-        if not ask.model.potentials.labels_positions:
-            marginals = marginals[:, 1]  # of being on the path
+            marginals = ask.model.read_marginals(ask.answerer.marginals(ask.design, ask.n_threads))
         return [marginals[begin:end] for begin, end in pairwise(ask.ptr.tolist())]
 
     def predict_spans(

@@ -26,8 +26,15 @@ from crfkit.structures.pattern_chain import PatternChain, PatternMarginals, Patt
 from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, PatternMatcher
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
-from crfkit.structures.schemes import PLAIN, SCHEMES
-from crfkit.structures.segments import SegmentFeature, SegmentMatches, Segments, SegmentTypes, segment_labels
+from crfkit.structures.schemes import PLAIN, SCHEMES, bio_to_iob1, iob1_to_bio
+from crfkit.structures.segments import (
+    IOB1_HINT,
+    SegmentFeature,
+    SegmentMatches,
+    Segments,
+    SegmentTypes,
+    segment_labels,
+)
 from crfkit.structures.spanning_tree import SpanningTree, allowed_arcs, is_tree, tree_output, tree_scores
 from crfkit.structures.spans import Span, SpanLabels
 from crfkit.structures.structure import AllowedLabels, Structure
@@ -37,6 +44,7 @@ __all__ = [
     "ANYWHERE",
     "END",
     "FIRST",
+    "IOB1_HINT",
     "LAST",
     "OBSERVED",
     "PLAIN",
@@ -102,7 +110,9 @@ __all__ = [
     "Variable",
     "WordLattice",
     "allowed_arcs",
+    "bio_to_iob1",
     "function_name",
+    "iob1_to_bio",
     "is_tree",
     "parse_gate",
     "places",

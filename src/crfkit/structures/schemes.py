@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from crfkit.errors import ArgumentError, LabelError
+from crfkit.errors import ArgumentError, ImpossibleLabelsError, LabelError
 
 Rule = Callable[[Hashable, Hashable], bool]  # may `after` follow `before`?
 
@@ -82,6 +82,39 @@ def find_scheme(labels: Sequence[Hashable]) -> str:
             continue
         return scheme
     return PLAIN
+
+
+def iob1_to_bio(labels: Sequence[Hashable]) -> list[Hashable]:
+    """The same spans in BIO; LabelError for what is no label of IOB1, ImpossibleLabelsError for B that begins anew."""
+    found: list[Hashable] = []
+    before = _OUTSIDE
+    for i, label in enumerate(labels):
+        here = label_place("iob1", label)
+        if not _iob1(before, here):
+            raise ImpossibleLabelsError(
+                f"position {i}: the label {label!r} of the scheme iob1 is only for a span right after another one of its "
+                f"type; expected {_with_letter('I', label)!r}, or the scheme bio"
+            )
+        begins = here.role == "I" and (before.role == "O" or before.type != here.type)
+        found.append(_with_letter("B", label) if begins else label)
+        before = here
+    return found
+
+
+def bio_to_iob1(labels: Sequence[Hashable]) -> list[Hashable]:
+    """The inverse of `iob1_to_bio`."""
+    found: list[Hashable] = []
+    before = _OUTSIDE
+    for label in labels:
+        here = label_place("bio", label)
+        anew = here.role == "B" and (before.role == "O" or before.type != here.type)
+        found.append(_with_letter("I", label) if anew else label)
+        before = here
+    return found
+
+
+def _with_letter(letter: str, label: Hashable) -> str:
+    return f"{letter}{str(label)[1:]}"
 
 
 def _bio(before: Place, after: Place) -> bool:

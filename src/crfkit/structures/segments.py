@@ -24,6 +24,7 @@ from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
 
 SegmentFeature = Callable[[Any, int, int], Any]  # of (x, start, end): names, or {name: value}
 _CHAIN = Chain()
+IOB1_HINT = "; labels of IOB1 are read by Segments(scheme='iob1')"
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ class Segments:
     """Segmentations: every position belongs to one segment, and segments have scores as a whole.
 
     `max_length` is the highest number of positions of a segment, for all types or by type ({"PER": 6}; other types have no
-    limit); None: no limit. `scheme` says what position labels mean: "bio", "iobes", "bilou", "bmes", or "plain" for runs of
-    equal labels; None: the scheme that the training labels have. A position outside (`O`) is a segment of one position.
+    limit); None: no limit. `scheme` says what position labels mean: "bio", "iob1", "iobes", "bilou", "bmes", or "plain" for
+    runs of equal labels; None: the scheme that the training labels have, never "iob1". A position outside (`O`) is a segment
+    of one position. With "iob1" the model itself has labels of "bio": outputs are written in IOB1.
 
     Lengths have weights of their own up to `max_length`, or up to the longest training sequence where that is shorter. Where
     there is no limit, they have weights up to the longest segment of the type in the training data, at most
@@ -82,9 +84,9 @@ class Segments:
     def __post_init__(self) -> None:
         """Check the arguments."""
         scheme = self.scheme
-        known = isinstance(scheme, str) and scheme.lower() in {*SCHEMES, PLAIN} - {"iob1"}
+        known = isinstance(scheme, str) and scheme.lower() in {*SCHEMES, PLAIN}
         if not (scheme is None or known):
-            names = ", ".join(name for name in SCHEMES if name != "iob1")
+            names = ", ".join(SCHEMES)
             raise ArgumentError(f"Segments.scheme is {scheme!r}, expected None, {PLAIN} or one of {names}.")
         limits = self.max_length
         by_type = limits.values() if isinstance(limits, Mapping) else [1 if limits is None else limits]
@@ -132,9 +134,14 @@ class Segments:
         ]
         return [feature for feature in given if callable(feature)]
 
+    @property
+    def reads_iob1(self) -> bool:
+        """Whether labels of the user are those of IOB1."""
+        return self.scheme is not None and self.scheme.lower() == "iob1"
+
     def types(self, labels: Sequence[Hashable]) -> "SegmentTypes":
         """The types of segments that these labels make; ValueError for labels that are none of the scheme."""
-        scheme = (self.scheme or find_scheme(labels)).lower()
+        scheme = "bio" if self.reads_iob1 else (self.scheme or find_scheme(labels)).lower()
         found = _plain_types(labels) if scheme == PLAIN else _scheme_types(scheme, labels)
         unknown = (
             [] if not isinstance(self.max_length, Mapping) else [*self.max_length.keys() - {*found.names}]
@@ -247,7 +254,7 @@ def _scheme_types(scheme: str, labels: Sequence[Hashable]) -> SegmentTypes:
             letter = SCHEMES[scheme][0]
             raise LabelError(
                 f"The labels of type {name!r} have none that a segment of the scheme {scheme} begins with, such as "
-                f"'{letter}-{name}'."
+                f"'{letter}-{name}'{IOB1_HINT * (scheme == 'bio')}."
             )
     type_of = np.array([number["O" if role == "O" else kind, role == "O"] for role, kind in places], np.int32)
     begins = np.array([role in "BSO" for role, _ in places], np.bool_)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from crfkit.features import FunctionMap, Template
+from crfkit.features import FunctionMap, Labels, Template
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.files.crf_file import Contents, OwnWeights
 from crfkit.models.files.model_file import ModelFile
@@ -73,6 +73,10 @@ class StructureKind:
         """The model that training data call for, beside what a base has, and the data in numbers."""
         kind = self.find_potentials(settings)
         return learn_sequences(kind, X, y, allowed, settings, template, n_threads, base)
+
+    def complete_labels(self, structure: Any, labels: Labels) -> Labels:
+        """The labels of training data with those that outputs may have beside them."""
+        return labels
 
     def growth(self, structure: Any) -> Growth | None:
         """How training is to choose patterns, if it is."""

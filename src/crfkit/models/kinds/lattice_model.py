@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Int32s
+from crfkit.arrays import Float64s, Int32s
 from crfkit.errors import InputError, reword
 from crfkit.evaluation import MetricFunction, path_metric
 from crfkit.features import (
@@ -51,6 +51,10 @@ class LatticeModel(ChainModel):
     def convert_outputs(self, outputs: list[list[Any]], dataset: Dataset) -> list[list[Any]]:
         """The same of outputs."""
         return path_triples(outputs, _lattices(dataset))
+
+    def read_marginals(self, marginals: Float64s) -> Float64s:
+        """The probability of each arc to be on the path."""
+        return marginals[:, 1]
 
     def figure(self, metric: MetricFunction | None, gold: list[Any]) -> MetricFunction:
         """F1 of arcs by default."""

@@ -9,12 +9,15 @@ import numpy as np
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.errors import FileFormatError, UnsupportedError
-from crfkit.features import Dataset, SegmentMap, without_spans
+from crfkit.features import Dataset, Labels, SegmentMap, Template, without_spans
 from crfkit.inference import Answerer
+from crfkit.models.chain_model import ChainModel
 from crfkit.models.files import segment_file
 from crfkit.models.files.model_file import Array, ModelFile
 from crfkit.models.kinds.kind import StoredModel, StructureKind
+from crfkit.models.kinds.segment_model import SegmentModel, refuse_allowed
 from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
+from crfkit.models.training.training_set import TrainingSet
 from crfkit.objective import Loss
 from crfkit.structures import Chain, Segments, SpanLabels
 
@@ -106,7 +109,8 @@ class SegmentPotentials(FeaturePotentials):
     def trained_structure(self, chain: Chain) -> Segments:
         """With the scheme that the labels have, and the types that may follow each other."""
         segments = self.segments
-        return replace(segments.structure, scheme=segments.types.scheme, bigrams=segments.bigrams)
+        scheme = segments.structure.scheme or segments.types.scheme
+        return replace(segments.structure, scheme=scheme, bigrams=segments.bigrams)
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Segmentations."""
@@ -168,6 +172,7 @@ class SegmentKind(StructureKind):
     structure = Segments
     written = "crfkit.Segments(…)"
     potentials = SegmentPotentials
+    model = SegmentModel
     key = "segments"
     calls_functions = True
 
@@ -177,6 +182,30 @@ class SegmentKind(StructureKind):
             raise UnsupportedError(
                 "Segments do not go with feature functions or facets: expected other features"
             )
+
+    def learn(
+        self,
+        X: Any,
+        y: Any,
+        allowed: Any,
+        settings: "CRFSettings",
+        template: Template | None,
+        n_threads: int,
+        base: ChainModel | None,
+    ) -> TrainingSet:
+        """Labels of IOB1 have been read as those of BIO."""
+        assert isinstance(settings.structure, Segments)
+        if settings.structure.reads_iob1:
+            refuse_allowed(allowed)
+        return super().learn(X, y, allowed, settings, template, n_threads, base)
+
+    def complete_labels(self, structure: Segments, labels: Labels) -> Labels:
+        """In IOB1 every type has a label with I."""
+        if not structure.reads_iob1:
+            return labels
+        return Labels.learn(
+            [[*labels.classes, *(f"I{str(label)[1:]}" for label in labels.classes if label != "O")]]
+        )
 
     def read_labels(self, X: Any, y: Any, structure: Segments, which: str = "") -> tuple[Any, Any]:
         """y may be lists of spans."""

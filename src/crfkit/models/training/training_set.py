@@ -87,7 +87,7 @@ def learn_sequences(
     encoder, dataset = kind.encode_training(X, settings, template, potentials)
     ptr = dataset.sequence_ptr
     gold = check_lists(y, ptr)
-    labels = _find_labels(gold, base)
+    labels = settings.kind.complete_labels(settings.structure, _find_labels(gold, base))
     annotation = labels.encode(gold, np.diff(ptr))
     constraints = encode_allowed(allowed, labels, np.diff(ptr))
     check_gold(annotation, constraints, labels, ptr)
@@ -111,7 +111,7 @@ def learn_sequences(
         feature_map = widen(feature_map, labels, base.potentials.feature_map, base.labels)
     data = TrainingData(X, dataset, annotation)
     learned, data = kind.learn(Learning(encoder, feature_map, labels, settings, data, potentials, n_threads))
-    return TrainingSet(ChainModel(labels, settings.chain, learned, dictionary), data, kept)
+    return TrainingSet(settings.kind.model(labels, settings.chain, learned, dictionary), data, kept)
 
 
 def _find_labels(gold: list[Any], base: ChainModel | None) -> Labels:
