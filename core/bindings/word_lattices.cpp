@@ -46,13 +46,13 @@ void bind_word_lattices(nb::module_& m) {
             "values"_a.none() = nb::none())
         .def(
             "score",
-            [](std::shared_ptr<WordLattices> self,
-               const Array<double>& w) -> std::unique_ptr<ScoredSequences> {
+            [](std::shared_ptr<WordLattices> self, const Array<double>& w,
+               int /*n_threads*/) -> std::unique_ptr<ScoredSequences> {
                 std::vector<double> weights = copy(view(w));
                 const LockRelease release;
                 return std::make_unique<ScoredWordLattices>(std::move(self), std::move(weights));
             },
-            "w"_a, nb::keep_alive<0, 1>(), "The lattices at weights, for questions.");
+            "w"_a, "n_threads"_a, nb::keep_alive<0, 1>(), "The lattices at weights, for questions.");
     m.def(
         "word_lattice_loss",
         [](std::shared_ptr<WordLattices> data, const Array<std::int32_t>& labels,

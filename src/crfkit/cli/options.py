@@ -26,9 +26,20 @@ model_option = click.option(
 l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 
 
+def add_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one, in the order in which the help lists them."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def training_options(optimizer: str, held_out: str) -> Callable[[Command], Command]:
     """The options of all commands that train, with their default optimizer and what they hold out: a file, a treebank."""
-    options = [
+    return add_options(
         click.option(
             "--dev",
             type=click.Path(path_type=Path),
@@ -86,14 +97,7 @@ def training_options(optimizer: str, held_out: str) -> Callable[[Command], Comma
         click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
         threads_option,
         quiet_option,
-    ]
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    )
 
 
 def optimizer_of(options: dict[str, Any], base: Optimizer | str | None = None) -> Optimizer | str:

@@ -23,15 +23,13 @@ from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
+from crfkit.cli.structures import structure_of, structure_options
 from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.evaluation import Metric
     from crfkit.features import Template
     from crfkit.models import CRF
-    from crfkit.structures import Chain, Patterns, Segments
-
-MAX_ORDER = 20  # labels before one that it may depend on
 
 
 def train(
@@ -143,62 +141,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     default=True,
     help="Weights for all pairs of neighbouring labels, or those seen.  [default: all-possible-transitions]",
 )
-@click.option(
-    "--start/--no-start", default=True, help="Weights of the arc into the first label.  [default: start]"
-)
-@click.option(
-    "--end/--no-end", default=True, help="Weights of the arc out of the last label.  [default: end]"
-)
-@click.option(
-    "--bigrams",
-    metavar="NAME",
-    help="Pairs of labels, or of types of segments, that exist: observed, or for labels a scheme such as bio or iobes.",
-)
-@click.option(
-    "--unseen",
-    default="error",
-    show_default=True,
-    metavar="WHAT",
-    help="Sequences outside the bigrams: error, extend, skip or soft.",
-)
-@click.option(
-    "--structure",
-    default="chain",
-    show_default=True,
-    type=click.Choice(["chain", "segments"]),
-    help="Labels in a chain, or whole segments (semi-Markov).",
-)
-@click.option(
-    "--max-length",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="With --structure segments: words of a segment at most.  [default: no limit]",
-)
-@click.option(
-    "--scheme",
-    metavar="NAME",
-    help="With --structure segments: what labels mean: bio, iob1, iobes, bilou, bmes or plain.  [default: as they look]",
-)
-@click.option(
-    "--dictionary",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="With --structure segments: a feature of segments that are a line of FILE; repeatable.",
-)
-@click.option(
-    "--order",
-    default="1",
-    show_default=True,
-    metavar="N",
-    help="Labels before one that it depends on; auto: find the patterns that pay.",
-)
-@click.option(
-    "--ngram-count",
-    default=3,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="With --order: leave out runs of labels seen less often.",
-)
+@structure_options
 @allowed_column_option
 @click.option(
     "--label-column", default=-1, show_default=True, help="Column of the label, from 0; -1 is the last."
@@ -342,45 +285,4 @@ def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
         all_possible_transitions=options["all_possible_transitions"],
         min_count=options["min_count"],
         n_threads=options["threads"],
-    )
-
-
-def structure_of(options: dict[str, Any]) -> Chain | Patterns | Segments:
-    """The structure that the options ask for."""
-    from crfkit.structures import Chain, Growth, Ngrams, Patterns
-
-    if options["structure"] == "segments":
-        return _segments_of(options)
-    for name in ("max_length", "scheme", "dictionary"):
-        if options[name]:
-            raise InputError(f"--{name.replace('_', '-')} is about segments: expected --structure segments")
-    chain = (options["start"], options["end"], options["bigrams"], options["unseen"])
-    order, min_count = options["order"], options["ngram_count"]
-    if order == "auto":
-        return Patterns([], *chain, grow=Growth(min_count=min_count))
-    if not order.isdecimal() or not 1 <= int(order) <= MAX_ORDER:
-        raise InputError(f"--order {order}: expected a number from 1 to {MAX_ORDER}, or auto")
-    if int(order) == 1:
-        return Chain(*chain)
-    return Patterns([Ngrams(range(3, int(order) + 2), min_count=min_count)], *chain)
-
-
-def _segments_of(options: dict[str, Any]) -> Segments:
-    """A semi-Markov chain, with the dictionaries of files."""
-    from crfkit.data import read_text
-    from crfkit.structures import Segments
-
-    if options["bigrams"] not in (None, "observed"):
-        raise InputError("--bigrams with --structure segments is about types of segments: expected observed")
-    for name, default in (("unseen", "error"), ("order", "1"), ("start", True), ("end", True)):
-        if options[name] != default:
-            raise InputError(f"--{name} is about chains, not about --structure segments")
-    dictionaries = {}
-    for text in options["dictionary"]:
-        name, _, path = text.partition("=")
-        if not name or not path:
-            raise InputError(f"--dictionary {text}: expected name=file, such as cities=cities.txt")
-        dictionaries[name] = [line for line in read_text(path).splitlines() if line.strip()]
-    return Segments(
-        options["max_length"], options["scheme"], dictionaries=dictionaries, bigrams=options["bigrams"]
     )

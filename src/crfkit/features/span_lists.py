@@ -14,9 +14,9 @@ from crfkit.structures import PLAIN, Segments, iob1_to_bio, segment_labels
 _DEFAULT = "bio"
 
 
-def without_spans(X: Any, y: Any, structure: object, which: str = "") -> tuple[Any, Any]:
-    """X and y, the latter as lists of labels. Labels stay as they are, and so does all that is not for segments."""
-    if not isinstance(structure, Segments) or _is_whole(y):
+def without_spans(X: Any, y: Any, structure: Segments, which: str = "") -> tuple[Any, Any]:
+    """X and y, the latter as lists of labels. Labels stay as they are."""
+    if _is_whole(y):
         return X, y
     X, y = read_once(X), [given if _is_whole(given) else list(given) for given in y]
     if not isinstance(X, Sequence) or len(X) != len(y) or not all(isinstance(given, list) for given in y):

@@ -25,7 +25,6 @@ from crfkit.inference.answerer import (
     FunctionPotentials,
     GraphPotentials,
     PatternPotentials,
-    WordLatticePotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
@@ -48,7 +47,6 @@ __all__ = [
     "SegmentBatch",
     "TreeBatch",
     "TreeParser",
-    "WordLatticePotentials",
     "best_expected_f1",
     "check_decoding",
     "count",

@@ -94,28 +94,22 @@ class PatternPotentials:
         return (self._core.score(data.trellises, data.functions),)
 
 
+class GraphData(Protocol):
+    """A data set whose sequences are graphs: `data` of a `GraphMap`, `SegmentMap` or `LatticeMap` of `crfkit.features`."""
+
+    def score(self, w: Float64s, n_threads: int) -> _core.ScoredSequences:
+        """The sequences at weights [D]."""
+
+
 class GraphPotentials:
-    """Weights [D] of a structure whose data sets are graphs (`GraphMap.data`, `SegmentMap.data`)."""
+    """Weights [D] of a structure whose data sets are graphs."""
 
     def __init__(self, weights: Float64s) -> None:
         self._weights = np.array(_finite(weights))
 
-    def score(
-        self, data: _core.GraphData | _core.SegmentData, n_threads: int
-    ) -> Iterable[_core.ScoredSequences]:
+    def score(self, data: GraphData, n_threads: int) -> Iterable[_core.ScoredSequences]:
         """The sequences with their scores."""
         return (data.score(self._weights, n_threads),)
-
-
-class WordLatticePotentials:
-    """Weights [D] of word lattices (`LatticeMap.data`), whose arcs are positions: 1 on the path, 0 elsewhere."""
-
-    def __init__(self, weights: Float64s) -> None:
-        self._weights = np.array(_finite(weights))
-
-    def score(self, data: _core.WordLattices, n_threads: int) -> Iterable[_core.ScoredSequences]:
-        """The lattices with their scores."""
-        return (data.score(self._weights),)
 
 
 class LatticeSlices(Protocol):

@@ -93,7 +93,7 @@ class LatticePotentials(FeaturePotentials):
 
     def answerer(self, weights: Float64s) -> Answerer:
         """On lattices."""
-        return Answerer(inference.WordLatticePotentials(weights))
+        return Answerer(inference.GraphPotentials(weights))
 
     def loss(self, data: TrainingData, sample_weight: Float64s | None, n_threads: int) -> Loss:
         """On lattices."""
