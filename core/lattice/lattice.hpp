@@ -1,6 +1,7 @@
 // One sequence as a lattice: nodes are the candidate labels of its positions, arcs link nodes of neighbouring
 // positions.
-// The questions on it are those on its paths (lattice/graph.hpp).
+// The questions on it are those on its paths (lattice/graph.hpp). Inputs that list arcs, structures.Lattice
+// in Python, are word lattices (segments/word_lattice.hpp).
 #pragma once
 
 #include <cstdint>

@@ -174,7 +174,8 @@ def test_segments() -> None:
     assert "NP in subjects" in run("inspect", "s.crf").output
     for wrong, message in (
         (("--max-length", "3"), "is about segments"),
-        (("--structure", "segments", "--bigrams", "bio"), "is about chains"),
+        (("--structure", "segments", "--bigrams", "bio"), "is about types of segments"),
+        (("--structure", "segments", "--order", "2"), "is about chains"),
         (("--structure", "segments", "--dictionary", "x"), "expected name=file"),
     ):
         assert message in run(*train, *wrong, status=2).output

@@ -26,6 +26,8 @@ from crfkit import (
 )
 from crfkit.errors import UnsupportedError
 from crfkit.features import Template
+from crfkit.models.kinds import KINDS as KINDS_OF_STRUCTURES
+from crfkit.models.kinds import kind_of
 from tests.models.test_new_structure import SecondOrder
 from tests.oracles.treebanks import random_treebank
 
@@ -246,3 +248,8 @@ def test_what_stays_impossible_is_mathematics(structure: str) -> None:
     for optimizer in ("TRON", "Newton"):
         with pytest.raises(UnsupportedError, match="l1"):
             made(structure, optimizer).set_params(l1=0.1).fit(*of(structure).data)
+
+
+def test_every_kind_of_structure_has_a_row() -> None:
+    models = [of(structure).make() for structure in STRUCTURES]
+    assert {kind_of(model.structure) for model in models if isinstance(model, CRF)} == {*KINDS_OF_STRUCTURES}

@@ -43,14 +43,14 @@ def evaluate(
     file, and the spans of each sequence with their probabilities.
     """
     from crfkit.evaluation import evaluate as compare
-    from crfkit.structures import Bigrams, Segments
+    from crfkit.structures import Bigrams
 
     known = {str(label): label for label in model.classes_}
     gold: list[list[str]] = []
     predicted: list[list[str]] = []
     possible: list[bool] = []
-    bigrams = model.structure_.bigrams
-    if not isinstance(bigrams, Bigrams) or isinstance(model.structure_, Segments):  # these are of types
+    bigrams = model.structure_.chain.bigrams  # of labels: a structure may have others
+    if not isinstance(bigrams, Bigrams):
         bigrams = None
     constrained = bigrams is not None
     examples = iter(examples)

@@ -116,12 +116,12 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
 
 def load_tagger(path: Path, *, n_threads: int | None = None, n_columns: int | None = None) -> Tagger:
     """Load a model of this package or of another toolkit that reads columns or attributes."""
-    from crfkit.structures import Lattice
+    from crfkit.models import kind_of
 
     tagger = read_model(path, n_columns)
     crf = tagger.crf
-    if isinstance(crf.structure, Lattice):
-        raise InputError(f"{path}: the model reads word lattices, which no file holds; use it from Python")
+    if inputs := kind_of(crf.structure).inputs:
+        raise InputError(f"{path}: the model reads {inputs}, which no file holds; use it from Python")
     if crf.n_columns_ is None and (crf.features is not None or crf.encoder_.dense_sizes):
         raise InputError(
             f"{path}: the model was trained on features made in Python, not on columns or attributes; use it from Python"

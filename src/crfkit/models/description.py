@@ -14,7 +14,7 @@ from crfkit.models.inspection import (
     transition_weights,
 )
 from crfkit.models.parser import Parser
-from crfkit.structures import END, START, Bigrams, Segments
+from crfkit.structures import END, START, Bigrams
 
 
 def describe(model: CRF[Any] | Parser, n_features: int = 10) -> dict[str, Any]:
@@ -104,12 +104,11 @@ def _settings_and_training(model: CRF[Any] | Parser) -> dict[str, Any]:
 
 def _bigrams(model: CRF[Any]) -> dict[str, Any] | None:
     """The pairs of labels, or of types of segments, that exist, START and END as None, and their picture; None: all."""
-    structure, chain = model.structure_, model._get_model().chain
-    bigrams = structure.bigrams if isinstance(structure, Segments) else chain.bigrams
+    bigrams = model.structure_.bigrams
     if not isinstance(bigrams, Bigrams):
         return None
     pairs = [[None if label in (START, END) else _plain(label) for label in pair] for pair in bigrams]
-    return {"unseen": chain.unseen, "pairs": pairs, "picture": str(bigrams)}
+    return {"unseen": model.structure_.unseen, "pairs": pairs, "picture": str(bigrams)}
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The kinds of structures that a CRF may have, one object each: the only place that tells them apart.
+"""The kinds of structures that a CRF may have, one object each: no other place asks which one it is.
 
 Settings, training, checkpoints, model files, inspection and questions ask the object that `kind_of` finds. A kind names its
 potentials, which have the weights of a trained model.

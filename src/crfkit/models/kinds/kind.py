@@ -51,6 +51,7 @@ class StructureKind:
     calls_functions: ClassVar[bool] = (
         False  # which no file holds: they, or a class, are given to `crfkit.load`
     )
+    inputs: ClassVar[str] = ""  # what it reads that is no sequence of positions
     adds_to_chain: ClassVar[bool] = False  # without weights of its own it is a chain
 
     def check(self, settings: "CRFSettings") -> None:

@@ -134,6 +134,7 @@ class LatticeKind(StructureKind):
     potentials = LatticePotentials
     model = LatticeModel
     key = "lattice"
+    inputs = "word lattices"
     named_weights = True
 
     def check(self, settings: "CRFSettings") -> None:
