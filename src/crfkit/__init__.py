@@ -20,7 +20,14 @@ if TYPE_CHECKING:
         structures,
     )
     from crfkit.errors import InputError
-    from crfkit.features import FeatureFunction, FeatureFunctions, TagDictionary, Template, WordDictionary
+    from crfkit.features import (
+        FeatureFunction,
+        FeatureFunctions,
+        SegmentTemplate,
+        TagDictionary,
+        Template,
+        WordDictionary,
+    )
     from crfkit.models import CRF, Checkpoint, Parser, WordSegmenter, load
     from crfkit.optimizers import (
         AROW,
@@ -59,7 +66,14 @@ _NAMES = {
     "compat": [],
     "errors": ["InputError"],
     "evaluation": [],
-    "features": ["FeatureFunction", "FeatureFunctions", "TagDictionary", "Template", "WordDictionary"],
+    "features": [
+        "FeatureFunction",
+        "FeatureFunctions",
+        "SegmentTemplate",
+        "TagDictionary",
+        "Template",
+        "WordDictionary",
+    ],
     "inference": [],
     "models": ["CRF", "Checkpoint", "Parser", "WordSegmenter", "load"],
     "nn": [],
@@ -127,6 +141,7 @@ __all__ = [
     "Pattern",
     "Patterns",
     "SegmentMatches",
+    "SegmentTemplate",
     "Segments",
     "Span",
     "SpanningTree",

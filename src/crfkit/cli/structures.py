@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -50,8 +51,9 @@ def _make_chain(options: dict[str, Any]) -> Chain | Patterns:
 
 
 def _make_segments(options: dict[str, Any]) -> Segments:
-    """With the dictionaries of files."""
+    """With the template and the dictionaries of files."""
     from crfkit.data import read_text
+    from crfkit.features import SegmentTemplate
     from crfkit.structures import Segments
 
     if options["bigrams"] not in (None, "observed"):
@@ -62,14 +64,23 @@ def _make_segments(options: dict[str, Any]) -> Segments:
         if not name or not path:
             raise InputError(f"--dictionary {text}: expected name=file, such as cities=cities.txt")
         dictionaries[name] = [line for line in read_text(path).splitlines() if line.strip()]
+    template = options["segment_template"]
     return Segments(
-        options["max_length"], options["scheme"], dictionaries=dictionaries, bigrams=options["bigrams"]
+        options["max_length"],
+        options["scheme"],
+        segment_features=[] if template is None else SegmentTemplate.read(template),
+        dictionaries=dictionaries,
+        bigrams=options["bigrams"],
     )
 
 
 STRUCTURES = {
     "chain": Choice(_make_chain, "chains", {"unseen": "error", "order": "1", "start": True, "end": True}),
-    "segments": Choice(_make_segments, "segments", {"max_length": None, "scheme": None, "dictionary": ()}),
+    "segments": Choice(
+        _make_segments,
+        "segments",
+        {"max_length": None, "scheme": None, "segment_template": None, "dictionary": ()},
+    ),
 }
 
 structure_options = add_options(
@@ -108,6 +119,12 @@ structure_options = add_options(
         "--scheme",
         metavar="NAME",
         help="With --structure segments: what labels mean: bio, iob1, iobes, bilou, bmes or plain.  [default: as they look]",
+    ),
+    click.option(
+        "--segment-template",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="With --structure segments: a template of features of whole segments.",
     ),
     click.option(
         "--dictionary",

@@ -175,7 +175,11 @@ def _train_and_keep(
     from crfkit.features import preset_note
 
     display.stage(f"reading {file}", "sequences")
-    check_outputs(model, options["checkpoint"], (file, dev, options["template"], options["wapiti_patterns"]))
+    check_outputs(
+        model,
+        options["checkpoint"],
+        (file, dev, options["template"], options["wapiti_patterns"], options["segment_template"]),
+    )
     examples, held_out, reading = read_files(file, dev, options, display.count)
     n_inputs = len(examples[0].inputs[0])
     notes = [

@@ -30,6 +30,7 @@ from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, count_columns, preset, preset_note
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
+from crfkit.features.segment_templates import SegmentTemplate
 from crfkit.features.span_lists import without_spans
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Template
@@ -97,6 +98,7 @@ __all__ = [
     "Rewriting",
     "SegmentCells",
     "SegmentMap",
+    "SegmentTemplate",
     "Slice",
     "Strength",
     "TagDictionary",

@@ -1,4 +1,4 @@
-"""The features of whole segments: functions of (x, start, end) or of x, texts of columns, entries of dictionaries.
+"""The features of whole segments: functions of (x, start, end) or of x, templates, texts of columns, dictionaries.
 
 A cell is a pair (end, length): the segment of so many positions that ends with a position.
 """
@@ -14,7 +14,7 @@ from crfkit.errors import FunctionError
 from crfkit.features.import_paths import NotLoaded
 from crfkit.features.tag_dictionary import sequence_words
 from crfkit.features.wording import shorten
-from crfkit.structures import SegmentFeature, SegmentMatches, Segments, function_name
+from crfkit.structures import SegmentExtractor, SegmentFeature, SegmentMatches, Segments, function_name
 
 _LARGEST = 1e20
 Named = Iterable[tuple[str, float]]
@@ -111,7 +111,10 @@ class SegmentReader:
             np.array(values, np.float64),
         )
 
-    def _reader(self, n: int, x: Any, feature: SegmentFeature | int | str) -> Reader:
+    def _reader(self, n: int, x: Any, feature: SegmentFeature | SegmentExtractor | int | str) -> Reader:
+        if isinstance(feature, SegmentExtractor):
+            names = feature.open(n, x)
+            return lambda start, end: ((name, 1.0) for name in names(x, start, end))
         if callable(feature):
             return lambda start, end: _named(n, x, feature, start, end)
         words = list(sequence_words(n, x, feature, "a segment feature needs"))

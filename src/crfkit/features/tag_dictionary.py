@@ -338,7 +338,7 @@ def sequence_words(
     if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
         raise unusable_sequence(n, sequence, LIST_OF_POSITIONS)
     for i, position in enumerate(sequence):
-        word = position
+        word = position if column in (0, -1) else None  # a bare word is a row of one column
         if not isinstance(position, str):
             try:
                 word = position[column]

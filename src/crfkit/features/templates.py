@@ -327,7 +327,8 @@ class LineParser:
         raise TemplateError(f"{self.source}:{number}: {what}, at character {at + 1} of '{line}'")
 
 
-_MACRO = re.compile(r"%(?P<function>\w*)(?P<open>\[?)(?P<inside>[^\]%]*)(?P<close>\]?)")
+MACRO = re.compile(r"%(?P<function>\w*)(?P<open>\[?)(?P<inside>[^\]%]*)(?P<close>\]?)")
+"""A macro, and what is like one: every part after the % may be missing."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
 NAMED_LINE = re.compile(r"(?P<transition>transition +)?(?P<name>[^\s%:=]+)=")
 """How a line with a name begins, unless its first character is U, B or #."""
@@ -365,7 +366,7 @@ class _Parser(LineParser):
         macros: list[Macro] = []
         kind, end = self.begin(number, line)
         while (start := line.find("%", end)) >= 0:
-            found = _MACRO.match(line, start)
+            found = MACRO.match(line, start)
             assert found is not None  # every part after the % may be empty
             transform, row = self.macro(number, line, found)
             macros.append(Macro(line[end:start], self.number_of(transform), row))

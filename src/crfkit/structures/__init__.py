@@ -29,6 +29,7 @@ from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns
 from crfkit.structures.schemes import PLAIN, SCHEMES, bio_to_iob1, iob1_to_bio
 from crfkit.structures.segments import (
     IOB1_HINT,
+    SegmentExtractor,
     SegmentFeature,
     SegmentMatches,
     Segments,
@@ -96,6 +97,7 @@ __all__ = [
     "Patterns",
     "Rule",
     "ScoredOutput",
+    "SegmentExtractor",
     "SegmentFeature",
     "SegmentMatches",
     "SegmentTypes",

@@ -10,7 +10,8 @@ and segments are runs of equal labels. Label sequences that keep the scheme are 
 Letters: T positions, L labels, C types, K lengths.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,6 +46,21 @@ class SegmentMatches:
             raise ArgumentError(f"SegmentMatches.function is {self.function!r}, expected a function of x.")
 
 
+class SegmentExtractor(ABC):
+    """Features of segments that a model file holds as a text: a `SegmentTemplate`."""
+
+    text: str
+
+    @property
+    @abstractmethod
+    def columns(self) -> Collection[int | str]:
+        """The columns that it reads."""
+
+    @abstractmethod
+    def open(self, n: int, x: Any) -> SegmentFeature:
+        """What gives the features of the segments of input n."""
+
+
 @dataclass(frozen=True)
 class Segments:
     """Segmentations: every position belongs to one segment, and segments have scores as a whole.
@@ -59,8 +75,8 @@ class Segments:
     `longest_weighted`; a longer segment is still possible, and each position beyond adds one further weight.
 
     `segment_features` are features of whole segments: a function of (x, start, end), x an input as it was given, that gives
-    a name, several names, or {name: value}; `SegmentMatches`, where few segments have some; the number or the key of a
-    column, for its texts, joined; or a list of these.
+    a name, several names, or {name: value}; `SegmentMatches`, where few segments have some; a `SegmentTemplate`; the number
+    or the key of a column, for its texts, joined; or a list of these.
     `dictionaries` ({"cities": ["Paris", "New York", ("Rio", "Branco")]}) have a feature where all words of a segment are an
     entry: texts are split at blanks, words are those of `column`. Only segments whose length has a weight have features.
 
@@ -74,7 +90,7 @@ class Segments:
     max_length: int | Mapping[Hashable, int] | None = None
     scheme: str | None = None
     longest_weighted: int = 20
-    segment_features: SegmentFeature | SegmentMatches | int | str | Sequence[Any] = field(
+    segment_features: SegmentFeature | SegmentMatches | SegmentExtractor | int | str | Sequence[Any] = field(
         default=(), repr=False
     )
     dictionaries: Mapping[str, Iterable[str | Sequence[str]]] = field(default_factory=dict, repr=False)
@@ -98,10 +114,11 @@ class Segments:
         listed = isinstance(self.segment_features, Iterable) and not isinstance(self.segment_features, str)
         features = tuple(self.segment_features) if listed else (self.segment_features,)  # type: ignore[arg-type]
         for feature in features:
-            known = callable(feature) or isinstance(feature, SegmentMatches | int | str)
+            known = callable(feature) or isinstance(feature, SegmentMatches | SegmentExtractor | int | str)
             if isinstance(feature, bool) or not known:
                 raise ArgumentError(
-                    f"Segments.segment_features has {feature!r}, expected functions of (x, start, end) and columns."
+                    f"Segments.segment_features has {feature!r}, expected functions of (x, start, end), templates "
+                    "and columns."
                 )
         if not (self.bigrams is None or self.bigrams == OBSERVED or isinstance(self.bigrams, Bigrams)):
             raise ArgumentError(

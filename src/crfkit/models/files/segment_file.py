@@ -1,7 +1,7 @@
 """Segments in a model file: what was asked for, and which lengths and features have weights.
 
     {"max_length": K | [[type, K], …] | null, "scheme", "longest_weighted", "column",
-     "features": [column | {"path": import path} | {"path": import path, "matches": unseen}, …],
+     "features": [column | {"path": import path} | {"path": import path, "matches": unseen} | {"template": text}, …],
      "dictionaries": [name, …], "names": F, "bigrams": "observed" | "listed" | null}, types as numbers
 
 Lengths that have weights, features with their types, the entries of dictionaries, and the types that may follow each other
@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit.arrays import offsets
 from crfkit.errors import FileFormatError, UnsavableError
-from crfkit.features import SegmentMap, import_path, placeholder
+from crfkit.features import SegmentMap, SegmentTemplate, import_path, placeholder
 from crfkit.models.files.file_arrays import (
     compact,
     count_setting,
@@ -29,7 +29,7 @@ from crfkit.models.files.file_arrays import (
 )
 from crfkit.models.files.function_list import choose_functions, explain_unnamed
 from crfkit.models.files.model_file import Array, ModelFile
-from crfkit.structures import OBSERVED, Bigrams, SegmentMatches, Segments, function_name
+from crfkit.structures import OBSERVED, Bigrams, SegmentExtractor, SegmentMatches, Segments, function_name
 
 _LISTED = "listed"  # bigrams that were given
 _LONGEST = 2**31 - 1
@@ -179,6 +179,8 @@ def _dictionaries(file: ModelFile, names: list[Any], n_bytes: dict[str, Any]) ->
 
 
 def _entry(feature: Any) -> Any:
+    if isinstance(feature, SegmentExtractor):
+        return {"template": feature.text}
     if isinstance(feature, SegmentMatches):
         return {"path": import_path(feature.function), "matches": feature.unseen}
     return {"path": import_path(feature)} if callable(feature) else feature
@@ -187,6 +189,8 @@ def _entry(feature: Any) -> Any:
 def _feature(entry: Any) -> Any:
     if not isinstance(entry, dict):
         return entry
+    if "template" in entry:
+        return SegmentTemplate(setting(entry, "template", str))
     function = placeholder(path_setting(entry, "path"))
     return SegmentMatches(function, setting(entry, "matches", bool)) if "matches" in entry else function
 

@@ -19,7 +19,7 @@ from crfkit.models.kinds.segment_model import SegmentModel, refuse_allowed
 from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
 from crfkit.models.training.training_set import TrainingSet
 from crfkit.objective import Loss
-from crfkit.structures import Chain, Segments, SpanLabels
+from crfkit.structures import Chain, SegmentExtractor, Segments, SpanLabels
 
 if TYPE_CHECKING:
     from crfkit.models.settings import CRFSettings
@@ -104,7 +104,10 @@ class SegmentPotentials(FeaturePotentials):
         features: Any = structure.segment_features
         if structure.functions:
             return None
-        return {*features, *([structure.column] if structure.dictionaries else [])}
+        found = {structure.column} if structure.dictionaries else set()
+        for feature in features:
+            found.update(feature.columns if isinstance(feature, SegmentExtractor) else [feature])
+        return found
 
     def trained_structure(self, chain: Chain) -> Segments:
         """With the scheme that the labels have, and the types that may follow each other."""
