@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_lattices(m);
     crfkit::bind_paths(m);
     crfkit::bind_graphs(m);
+    crfkit::bind_approximate(m);
     crfkit::bind_trellis(m);
     crfkit::bind_trellis_questions(m);
     crfkit::bind_losses(m);

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/graph_rows.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/tree_rows.hpp"
 #include "kernels/update_kernels.hpp"
@@ -17,6 +18,7 @@ namespace crfkit {
     extern const VectorKernels vector_kernels;   \
     extern const TreeKernels tree_kernels;       \
     extern const StepKernels step_kernels;       \
+    extern const GraphKernels graph_kernels;     \
     }
 CRFKIT_DECLARE(baseline)
 #ifdef CRFKIT_HAS_V3
@@ -58,6 +60,7 @@ constexpr const Kernels<double>* kDouble[] = CRFKIT_TABLES(double_kernels);
 constexpr const VectorKernels* kVectors[] = CRFKIT_TABLES(vector_kernels);
 constexpr const TreeKernels* kTrees[] = CRFKIT_TABLES(tree_kernels);
 constexpr const StepKernels* kSteps[] = CRFKIT_TABLES(step_kernels);
+constexpr const GraphKernels* kGraphs[] = CRFKIT_TABLES(graph_kernels);
 #undef CRFKIT_TABLES
 
 // Found when the module is loaded: a static inside a function has a lock, which a fork may leave taken.
@@ -89,6 +92,7 @@ const VectorKernels& vector_kernels() { return *kVectors[n_usable - 1]; }
 
 const TreeKernels& tree_kernels() { return *kTrees[n_usable - 1]; }
 const StepKernels& step_kernels() { return *kSteps[n_usable - 1]; }
+const GraphKernels& graph_kernels() { return *kGraphs[n_usable - 1]; }
 
 const char* instruction_set() { return kNames[n_usable - 1]; }
 

@@ -6,6 +6,7 @@
 #include "kernels/batch_kernels.hpp"
 #include "kernels/chain_kernels.hpp"
 #include "kernels/feature_kernels.hpp"
+#include "kernels/graph_kernels.hpp"
 #include "kernels/hessian_kernels.hpp"
 #include "kernels/segment_kernels.hpp"
 #include "kernels/step_kernels.hpp"
@@ -38,6 +39,8 @@ const VectorKernels vector_kernels = {products,   step,         penalty, pseudo_
 extern const TreeKernels tree_kernels;
 const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combine_rows, combine_rows_checked,
                                   merge_rows, largest_of};
+extern const GraphKernels graph_kernels;
+const GraphKernels graph_kernels = {pair_messages<Adds>, pair_messages<Maximises>};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

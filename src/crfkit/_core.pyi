@@ -631,6 +631,22 @@ class FactorGraph:  # by dense tables; within a table the last variable of its s
     def n_scores(self) -> int: ...
     def score(self, scores: Float64s, assignment: Int32s) -> float: ...
 
+class BeliefPropagation:  # the plan of one graph, for any number of runs
+    def __init__(self, graph: FactorGraph, tree_reweighted: bool = False) -> None: ...
+    @property
+    def is_exact(self) -> bool: ...  # no cycles
+    def run(  # allowed [values]; what is returned are the fields of `Beliefs` in belief_propagation.hpp
+        self,
+        scores: Float64s,
+        allowed: npt.NDArray[np.bool_] | None,
+        schedule: str,
+        maximise: bool,
+        damping: float,
+        tolerance: float,
+        max_iterations: int,
+        n_threads: int = 1,
+    ) -> dict[str, Any]: ...
+
 class ScoredPaths(
     ScoredGraph
 ):  # scores [A], −inf for an arc that is absent; marginals of arcs [A] and of nodes

@@ -51,7 +51,7 @@ class GraphOracle(Enumeration):
 
     def of_factors(self, flat: Floats) -> list[Floats]:
         """Numbers of all parts, table by table."""
-        pieces = np.split(flat, self.begins[1:-1])
+        pieces = np.split(flat, self.begins[1:-1])[: len(self.factors)]
         return [piece.reshape(t.shape) for piece, (_, t) in zip(pieces, self.factors, strict=True)]
 
 

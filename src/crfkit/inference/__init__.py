@@ -15,6 +15,7 @@ Each function takes a structure (`Chain()`, `SpanningTree()`) and its scores (`C
 that are allowed at each position: a bool array [T, L] or an `AllowedLabels`; for trees, to the arcs that are allowed.
 
 Of many chains at once: `ChainBatch`; of many semi-Markov chains of plain scores: `SegmentBatch`.
+Of factor graphs, approximately: `belief_propagation`, `max_product`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
@@ -27,6 +28,12 @@ from crfkit.inference.answerer import (
     PatternPotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
+from crfkit.inference.message_passing import (
+    BeliefPropagationResult,
+    MapResult,
+    belief_propagation,
+    max_product,
+)
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
 from crfkit.inference.segment_batch import SegmentBatch
 from crfkit.inference.span_sets import best_expected_f1, check_decoding, likely_spans, select_spans
@@ -39,19 +46,23 @@ __all__ = [
     *questions.__all__,
     "Answerer",
     "BatchExpectations",
+    "BeliefPropagationResult",
     "ChainBatch",
     "ChainPotentials",
     "FunctionPotentials",
     "GraphPotentials",
+    "MapResult",
     "PatternPotentials",
     "SegmentBatch",
     "TreeBatch",
     "TreeParser",
+    "belief_propagation",
     "best_expected_f1",
     "check_decoding",
     "count",
     "likely_spans",
     "log_count",
+    "max_product",
     "minimum_risk",
     "select_spans",
 ]

@@ -1,0 +1,149 @@
+#include "graphs/message_schedules.hpp"
+
+#include <algorithm>
+
+#include "base/threads.hpp"
+#include "graphs/priority_heap.hpp"
+
+namespace crfkit {
+
+namespace {
+
+constexpr std::int64_t kTablesPerTask = 512;
+
+}  // namespace
+
+template <class Domain>
+MessageRun<Domain>::MessageRun(Messages<Domain>& messages, const MessageOptions& options)
+    : plan_(messages.plan()),
+      messages_(messages),
+      options_(options),
+      workspaces_(static_cast<std::size_t>(std::max(1, options.n_threads)), Workspace(plan_)),
+      changes_(workspaces_[0].at.size()),
+      residuals_(plan_.tables.size()),
+      fresh_(static_cast<std::size_t>(plan_.message_ptr.back())) {}
+
+template <class Domain>
+void MessageRun<Domain>::run() {
+    if (plan_.tables.empty()) return;
+    if (plan_.is_forest) {
+        // Backwards, every table sends to its first variable what its whole branch says; then forwards, what
+        // all else says.
+        sweep(true);
+        sweep(false);
+        measure();
+        return;
+    }
+    switch (options_.schedule) {
+        case Schedule::kSequential:
+            return sequential();
+        case Schedule::kSynchronous:
+            return synchronous();
+        case Schedule::kResidual:
+            return residual_first();
+    }
+}
+
+template <class Domain>
+double MessageRun<Domain>::update(std::int64_t f, double damping) {
+    Workspace& w = workspaces_[0];
+    messages_.gather(f, w);
+    messages_.send(f, w);
+    const double change = messages_.difference(f, w.out.data(), changes_.data());
+    messages_.store(f, w.out.data(), damping);
+    pace_.work(plan_.graph.table_ptr[f + 1] - plan_.graph.table_ptr[f] + 64);
+    ++updates_;
+    return change;
+}
+
+template <class Domain>
+double MessageRun<Domain>::sweep(bool backwards) {
+    const double damping = plan_.is_forest ? 0 : options_.damping;
+    double largest = 0;
+    for (std::int64_t i = 0; i < n_tables(); ++i)
+        largest = std::max(largest, update(plan_.tables[backwards ? n_tables() - 1 - i : i], damping));
+    return largest;
+}
+
+template <class Domain>
+void MessageRun<Domain>::measure() {
+    const std::int64_t n_tasks = (n_tables() + kTablesPerTask - 1) / kTablesPerTask;
+    parallel_for(n_tasks, options_.n_threads, [&](std::int64_t task, int worker) {
+        Workspace& w = workspaces_[worker];
+        Pace pace;
+        const std::int64_t end = std::min(n_tables(), (task + 1) * kTablesPerTask);
+        for (std::int64_t i = task * kTablesPerTask; i < end; ++i) {
+            const std::int64_t f = plan_.tables[i], begin = plan_.message_ptr[plan_.graph.scope_ptr[f]];
+            messages_.gather(f, w);
+            messages_.send(f, w);
+            residuals_[i] = messages_.difference(f, w.out.data());
+            std::copy_n(w.out.data(), plan_.message_ptr[plan_.graph.scope_ptr[f + 1]] - begin,
+                        fresh_.data() + begin);
+            pace.work(plan_.graph.table_ptr[f + 1] - plan_.graph.table_ptr[f] + 64);
+        }
+    });
+    residual_ = *std::max_element(residuals_.begin(), residuals_.end());
+}
+
+template <class Domain>
+void MessageRun<Domain>::synchronous() {
+    for (;;) {
+        measure();
+        if (residual_ < options_.tolerance || spent()) return;
+        for (const std::int64_t f : plan_.tables)
+            messages_.store(f, fresh_.data() + plan_.message_ptr[plan_.graph.scope_ptr[f]], options_.damping);
+        updates_ += n_tables();
+    }
+}
+
+template <class Domain>
+void MessageRun<Domain>::sequential() {
+    for (bool backwards = true;; backwards = !backwards) {
+        const double change = spent() ? 0 : sweep(backwards);
+        if (change < options_.tolerance) {
+            measure();
+            if (residual_ < options_.tolerance || spent()) return;
+        }
+    }
+}
+
+// Residual belief propagation (Elidan, McGraw and Koller 2006), with priorities that need no message to be
+// computed in advance (Sutton and McCallum 2007): how much the messages to a table have changed since it was
+// last updated. When all are small the residuals themselves are measured, and take their place.
+template <class Domain>
+void MessageRun<Domain>::residual_first() {
+    if (!spent()) sweep(true);
+    measure();
+    PriorityHeap heap(residuals_);
+    std::vector<std::int64_t> number(static_cast<std::size_t>(plan_.graph.n_tables()));
+    for (std::int64_t i = 0; i < n_tables(); ++i) number[plan_.tables[i]] = i;
+    const double kept = 1 - options_.damping;
+    while (residual_ >= options_.tolerance && !spent()) {
+        const std::size_t top = heap.top();
+        if (heap.priority(top) < options_.tolerance ||
+            (updates_ + 1) / n_tables() >= options_.max_iterations) {
+            measure();
+            updates_ += n_tables();
+            for (std::size_t i = 0; i < residuals_.size(); ++i) heap.change(i, residuals_[i]);
+            continue;
+        }
+        const std::int64_t f = plan_.tables[top];
+        heap.change(top, options_.damping * update(f, options_.damping));
+        for (std::int64_t e = plan_.graph.scope_ptr[f]; e < plan_.graph.scope_ptr[f + 1]; ++e) {
+            const double change = kept * changes_[e - plan_.graph.scope_ptr[f]];
+            if (change == 0) continue;
+            for (const std::int64_t other : plan_.messages_to(plan_.graph.scopes[e])) {
+                if (other == e) continue;
+                const auto i = static_cast<std::size_t>(number[plan_.table_of[other]]);
+                heap.change(i, heap.priority(i) + change);
+            }
+        }
+    }
+}
+
+template class MessageRun<Sums<PlainNumbers>>;
+template class MessageRun<Sums<Logarithms>>;
+template class MessageRun<Maxima<PlainNumbers>>;
+template class MessageRun<Maxima<Logarithms>>;
+
+}  // namespace crfkit

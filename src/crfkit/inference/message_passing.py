@@ -1,0 +1,168 @@
+"""Belief propagation on factor graphs: sums and maxima of products, with messages of trees or tree-reweighted ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from crfkit import _core
+from crfkit.errors import ArgumentError
+from crfkit.inference.graph_scores import GraphScores
+from crfkit.structures import Assignment, FactorGraph, GraphMarginals
+
+Schedule = Literal["residual", "sequential", "synchronous"]
+SCHEDULES = ("residual", "sequential", "synchronous")
+
+
+@dataclass(frozen=True)
+class BeliefPropagationResult:
+    """Marginals and log Z by belief propagation."""
+
+    converged: bool  # the largest residual of all messages, measured at the end, is below the tolerance
+    residual: float  # the largest change that one more update would make to any message (largest number 1)
+    iterations: float  # updates of factors, divided by their number
+    log_partition: float  # Bethe approximation; tree-reweighted: an upper bound, converged or not
+    marginals: GraphMarginals
+    exact: bool  # the graph has no cycles
+    bound: Literal["upper"] | None  # what log_partition is; exact and None apart
+    status: str
+
+
+@dataclass(frozen=True)
+class MapResult:
+    """An assignment with a high score, and what is known of the highest."""
+
+    output: Assignment | None  # None: none was found that is possible
+    score: float  # of the output; −inf without one
+    bound: float  # no assignment scores more; +inf where the method has no bound
+    converged: bool
+    residual: float
+    iterations: float
+    status: str
+
+    @property
+    def gap(self) -> float:
+        """bound − score: how much a better assignment could gain at most."""
+        return max(0.0, self.bound - self.score)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bound proves that no assignment scores more, up to rounding."""
+        return self.gap <= 1e-9 * max(1.0, abs(self.score))
+
+
+def belief_propagation(
+    graph: FactorGraph,
+    *,
+    allowed: Mapping[Any, Any] | None = None,
+    schedule: Schedule = "residual",
+    damping: float = 0.0,
+    tolerance: float = 1e-6,
+    max_iterations: int = 1000,
+    tree_reweighted: bool = False,
+    n_threads: int = 1,
+) -> BeliefPropagationResult:
+    """Marginals and log Z by sum-product; exact if the factor graph has no cycles, whatever the schedule.
+
+    `schedule`: "residual" updates the factor whose incoming messages have changed most, "sequential" all factors forwards
+    and backwards, "synchronous" all at once (on `n_threads` threads, with the same numbers). `damping` keeps that share of
+    the old message. `tree_reweighted` weighs factors by how often they occur in spanning forests of the graph; then
+    `log_partition` is an upper bound. NoOutputError where messages show that no assignment is possible.
+
+    >>> graph = FactorGraph.from_arrays([2, 2], [(0, 1)], [[[0.0, -1.0], [-1.0, 0.5]]], names=["a", "b"])
+    >>> result = belief_propagation(graph)
+    >>> result.exact, result.converged, [round(float(p), 4) for p in result.marginals["a"]]
+    (True, True, [0.4042, 0.5958])
+    """
+    problem = GraphScores.of(graph, allowed)
+    run, exact = _run(
+        problem, schedule, damping, tolerance, max_iterations, tree_reweighted, n_threads, maximise=False
+    )
+    return BeliefPropagationResult(
+        converged=run["converged"],
+        residual=run["residual"],
+        iterations=run["iterations"],
+        log_partition=run["log_partition"],
+        marginals=problem.marginals(run["of_variables"], run["of_tables"]),
+        exact=exact,
+        bound="upper" if tree_reweighted and not exact else None,
+        status=_status(run, exact, tolerance),
+    )
+
+
+def max_product(
+    graph: FactorGraph,
+    *,
+    allowed: Mapping[Any, Any] | None = None,
+    schedule: Schedule = "residual",
+    damping: float = 0.0,
+    tolerance: float = 1e-6,
+    max_iterations: int = 1000,
+    tree_reweighted: bool = False,
+    n_threads: int = 1,
+) -> MapResult:
+    """An assignment with a high score by max-product; the best one if the factor graph has no cycles.
+
+    The arguments are those of `belief_propagation`. With `tree_reweighted` the result has an upper bound on the best
+    score; `map_estimate` has a tighter one. Variables get their values one after the other, each the best by the messages
+    and by the values before.
+    """
+    problem = GraphScores.of(graph, allowed)
+    run, exact = _run(
+        problem, schedule, damping, tolerance, max_iterations, tree_reweighted, n_threads, maximise=True
+    )
+    best = run["best"] if len(run["best"]) == len(graph.tables.cardinalities) else None
+    score = -math.inf if best is None else problem.core.score(problem.scores, best)
+    output = None if score == -math.inf or best is None else problem.assignment(best)
+    bound = run["log_partition"] if exact or tree_reweighted else math.inf
+    found = "" if output is not None else "; no possible assignment was found"
+    return MapResult(
+        output=output,
+        score=score,
+        bound=max(bound, score),
+        converged=run["converged"],
+        residual=run["residual"],
+        iterations=run["iterations"],
+        status=_status(run, exact, tolerance) + found,
+    )
+
+
+def _run(
+    problem: GraphScores,
+    schedule: str,
+    damping: float,
+    tolerance: float,
+    max_iterations: int,
+    tree_reweighted: bool,
+    n_threads: int,
+    *,
+    maximise: bool,
+) -> tuple[dict[str, Any], bool]:
+    """What the core returns, and whether the graph has no cycles."""
+    if schedule not in SCHEDULES:
+        raise ArgumentError(f"schedule is {schedule!r}, expected one of {', '.join(map(repr, SCHEDULES))}.")
+    if not 0 <= damping < 1:
+        raise ArgumentError(f"damping is {damping}, expected 0 ≤ damping < 1.")
+    if not tolerance > 0:
+        raise ArgumentError(f"tolerance is {tolerance}, expected a positive number.")
+    for name, number in (("max_iterations", max_iterations), ("n_threads", n_threads)):
+        if number < 1:
+            raise ArgumentError(f"{name} is {number}, expected 1 or more.")
+    plan = _core.BeliefPropagation(problem.core, tree_reweighted)
+    run = plan.run(
+        problem.scores, problem.allowed, schedule, maximise, damping, tolerance, max_iterations, n_threads
+    )
+    if not run["possible"]:
+        raise problem.no_output()
+    return run, plan.is_exact
+
+
+def _status(run: dict[str, Any], exact: bool, tolerance: float) -> str:
+    if exact:
+        return "exact: the factor graph has no cycles"
+    after = f"after {run['iterations']:.4g} iterations"
+    if run["converged"]:
+        return f"converged {after}: largest residual {run['residual']:.2g}, tolerance {tolerance:.2g}"
+    return f"not converged {after}: largest residual {run['residual']:.2g}, tolerance {tolerance:.2g}"
