@@ -25,7 +25,7 @@ from benchmarks.orders import FIFTH, QUICK, TASKS, Labels, Sentences, sentences
 from crfkit import CRF, Chain, Segments
 from crfkit.evaluation import span_report, spans
 from crfkit.features import Template
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 from crfkit.objective import Objective
 from crfkit.structures import segment_labels
 
@@ -40,7 +40,7 @@ def evaluation_seconds(model: CRF[Any], X: Any, y: Any) -> float:
     """CPU seconds of one value with its gradient, at random weights."""
     settings = model._settings()
     inputs, template = settings.fit_template(X)
-    found = learn(inputs, y, None, settings, template, 1)
+    found = TrainingInput(inputs, y, None, settings, template, 1).learn()
     objective = Objective(found.model.potentials.loss(found.data, None, 1), l2=1.0)
     w = 0.1 * np.random.default_rng(0).normal(size=found.model.n_weights)
     objective.value_and_gradient(w)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from crfkit import CRF, LBFGS, Chain, TagDictionary, Template, load
 from crfkit.errors import ArgumentError, FeatureError
 from crfkit.models import heaviest_features, transition_weights
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 
 X = [
     ["ἡ", "καλὴ", "θάλασσα"],
@@ -81,7 +81,7 @@ def test_facets_share_weights() -> None:
 @pytest.mark.parametrize("dictionary", [None, TagDictionary.from_data(X, y, min_count=2, ending_count=1)])
 def test_all_pairs_are_those_of_facets_that_positions_may_have(dictionary: TagDictionary | None) -> None:
     crf = CRF(SOFT, all_possible_states=True, facets="characters", tag_dictionary=dictionary)
-    model = learn(X, y, None, crf._settings(), Template.parse("U:%x[0,0]\nB")).model
+    model = TrainingInput(X, y, None, crf._settings(), Template.parse("U:%x[0,0]\nB")).learn().model
     feature_map = model.potentials.feature_map
     classes, facets = model.labels.classes, feature_map.facets
     pairs, ptr = feature_map.pair_labels, feature_map.pair_ptr

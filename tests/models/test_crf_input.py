@@ -18,7 +18,7 @@ from crfkit.data import fewest_weights
 from crfkit.errors import ArgumentError, FeatureError, UnsavableError
 from crfkit.features import PRESETS, preset
 from crfkit.models import UnknownLabels, UnreadColumns, UnsavableModel
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 
 WORDS = [["The", "dog", "runs"], ["A", "cat", "sees"]] * 4
 TAGS = [["D", "N", "V"]] * 8
@@ -142,8 +142,13 @@ def test_so_many_labels_need_weights() -> None:
     n = 4000
     X, y = [[["bias"]] * n], [list(range(n))]
     few = "it has 8,001 weights for 4,000 labels, expected at least 15,625"
-    assert learn(X, y, None, CRF(all_possible_transitions=False)._settings()).model.find_unsavable() == few
-    model = learn(X, y, None, CRF()._settings()).model
+    assert (
+        TrainingInput(X, y, None, CRF(all_possible_transitions=False)._settings())
+        .learn()
+        .model.find_unsavable()
+        == few
+    )
+    model = TrainingInput(X, y, None, CRF()._settings()).learn().model
     assert model.find_unsavable() is None
     assert model.prune(np.zeros(model.n_weights))[0].find_unsavable() is None
 
@@ -152,7 +157,7 @@ def test_the_weights_that_a_file_needs_are_not_pruned() -> None:
     n = 1100
     X, y = [[[f"{i}.{k}" for k in range(3)] for i in range(n)]], [list(range(n))]
     crf = CRF(Chain(start=False, end=False), all_possible_transitions=False)
-    model = learn(X, y, None, crf._settings()).model
+    model = TrainingInput(X, y, None, crf._settings()).learn().model
     weights = np.zeros(model.n_weights)
     assert len(weights) == 3 * n + n - 1 > fewest_weights(n) > n - 1
     assert model.prune(weights)[0].find_unsavable() is None

@@ -17,7 +17,7 @@ import pytest
 
 from crfkit import CRF, LBFGS, Checkpoint, load
 from crfkit.errors import NotLoadedError
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 from crfkit.objective import Objective
 from crfkit.optimizers import OPTIMIZERS
 from crfkit.structures import Arc, GraphStructure
@@ -76,7 +76,7 @@ def test_questions() -> None:
 
 def test_loss() -> None:
     crf = CRF(SecondOrder(), optimizer=LBFGS(max_iterations=1)).fit(X, PARTLY)
-    found = learn(X, PARTLY, None, crf._settings())
+    found = TrainingInput(X, PARTLY, None, crf._settings()).learn()
     objective = Objective(found.model.potentials.loss(found.data, None, 2), l2=0.0)
     w, v = np.random.default_rng(0).normal(size=(2, len(crf.weights_)))
     labels, value, gradient, moved = np.array(crf.classes_), 0.0, np.zeros(len(w)), np.zeros(len(w))

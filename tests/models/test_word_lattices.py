@@ -15,7 +15,7 @@ from crfkit import CRF, InputError, Lattice, WordLattice, _core
 from crfkit.features import LatticeDataset
 from crfkit.models.kinds.lattices import LatticePotentials
 from crfkit.models.settings import CRFSettings
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 from crfkit.objective import Objective
 from tests.oracles.word_lattices import Enumeration, random_lattice
 
@@ -173,7 +173,7 @@ def test_objective(kind: str, crossed: bool) -> None:
         strict=True,
     )
     settings = CRFSettings(Lattice(crossed=crossed), None, "lbfgs", 0, 0, True, True, 1, None, None)
-    found = learn(inputs(lattices), list(y), None, settings)
+    found = TrainingInput(inputs(lattices), list(y), None, settings).learn()
     counted = random.uniform(0.5, 2, len(lattices))
     keys, n = keys_of(found.model), found.model.n_weights
     w, v = random.normal(size=n), random.normal(size=n)
@@ -213,7 +213,7 @@ def test_the_evaluator_agrees_with_the_path_engine(size: float) -> None:
             at = arcs[path[-1]][1]
         y.append([*path[: len(path) // 2], None])
     settings = CRFSettings(Lattice(), None, "lbfgs", 0, 0, True, True, 1, None, None)
-    found = learn(X, y, None, settings)
+    found = TrainingInput(X, y, None, settings).learn()
     potentials, dataset = found.model.potentials, found.data.dataset
     assert isinstance(potentials, LatticePotentials)
     assert isinstance(dataset, LatticeDataset)

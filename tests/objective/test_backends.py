@@ -11,7 +11,7 @@ import pytest
 from crfkit import CRF, _core, inference
 from crfkit.features import Annotation, Dataset, FeatureList, FeatureMap, Template
 from crfkit.models.kinds.segments import SegmentPotentials
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 from crfkit.objective import Objective
 from crfkit.structures import AllowedLabels, Chain, ChainScores, Segments, segment_labels
 from tests.objective.test_pattern_objective import point
@@ -155,7 +155,7 @@ def test_segments_in_lanes(n_types: int, structure: Segments, scale: float) -> N
         Y.append([None if random.random() < 0.1 else b for b in y] if random.random() < 0.5 else y)
         allowed.append([{b} if random.random() < 0.1 else None for b in y])
     settings = CRF(structure, features="U:%x[0,0]\nB")._settings()
-    found = learn(X, Y, allowed, settings, Template.parse("U:%x[0,0]\nB", "words"), 1)
+    found = TrainingInput(X, Y, allowed, settings, Template.parse("U:%x[0,0]\nB", "words"), 1).learn()
     potentials, dataset = found.model.potentials, found.data.dataset
     assert isinstance(potentials, SegmentPotentials)
     given = potentials.feature_map, dataset, None, 2

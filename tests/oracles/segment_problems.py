@@ -10,7 +10,7 @@ import numpy as np
 
 from crfkit import CRF, END, START, Bigrams, Segments
 from crfkit.features import Template
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 from tests.oracles.segmentations import SegmentWeights, labels_of, segmentations
 
 TEMPLATE = "U:%x[0,0]\nU:%x[-1,0]/%x[0,0]\nB"
@@ -81,7 +81,7 @@ class SegmentProblem:
         self.structure = Segments(max_length, **options)
         template = Template.parse(TEMPLATE + "\nB:%x[0,0]" * of_transitions, "words")
         self.crf: CRF[str] = CRF(self.structure, features=template)
-        self.found = learn(self.X, self.Y, self.allowed, self.crf._settings(), template, 1)
+        self.found = TrainingInput(self.X, self.Y, self.allowed, self.crf._settings(), template, 1).learn()
         self.potentials = self.found.model.potentials
         self.classes: list[Any] = list(self.found.model.labels.classes)
         self.weights = SegmentWeights(self.potentials, self.classes, scheme)

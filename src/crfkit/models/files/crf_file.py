@@ -15,7 +15,7 @@ reaches the native core.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,17 +41,6 @@ TYPE = "CRF"
 MAX_FACETS = 65_535
 
 
-class OwnWeights(Protocol):
-    """The weights of a structure as the file holds them."""
-
-    @property
-    def n_weights(self) -> int:
-        """How many there are."""
-
-    def pack(self, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
-        """Adds the arrays; what joins the settings of the file."""
-
-
 class Contents(NamedTuple):
     """A CRF as the file holds it."""
 
@@ -64,7 +53,10 @@ class Contents(NamedTuple):
     dictionary: TagDictionary | None = None
     output_names: Sequence[str] = ()  # of feature functions, one function after the other
     structure_names: Sequence[str] = ()  # of the weights of a structure that names them
-    own: Any = None  # `OwnWeights` of a structure that keeps more than names
+    pack_own: Callable[..., dict[str, Any]] | None = (
+        None  # adds the arrays of its structure; what joins the settings
+    )
+    own: Any = None  # the same, unpacked
 
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
@@ -107,8 +99,8 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         n_bytes["functions"] = pack_texts(arrays, "functions", contents.output_names)
     if contents.structure_names:
         n_bytes["structure"] = pack_texts(arrays, "structure", contents.structure_names)
-    if contents.own is not None:
-        settings |= contents.own.pack(arrays, n_bytes)
+    if contents.pack_own is not None:
+        settings |= contents.pack_own(arrays, n_bytes)
     return ModelFile(TYPE, settings, arrays)
 
 
@@ -117,7 +109,7 @@ def _n_outcomes(n_labels: int, facets: Facets | None) -> int:
     return n_labels if facets is None else n_labels + 1 + len(facets)
 
 
-def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., OwnWeights] | None = None) -> Contents:
+def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., Any] | None = None) -> Contents:
     """The CRF of a model file; InputError for anything that is not one.
 
     `unpack_own` reads what its structure keeps under `key`.
@@ -165,7 +157,7 @@ def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., OwnWeights]
         _dictionary(file, settings, n_bytes, labels),
         unpack_texts(file, "functions", n_bytes, n_named),
         unpack_texts(file, "structure", n_bytes, n_own),
-        own,
+        own=own,
     )
 
 

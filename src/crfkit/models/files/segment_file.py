@@ -36,7 +36,7 @@ _LONGEST = 2**31 - 1
 
 
 def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
-    """Adds the arrays; what the settings of the file have to say."""
+    """Adds the arrays; what joins the settings of the file."""
     structure, names = segments.structure, segments.types.names
     if reason := unsavable(structure):
         raise UnsavableError(reason)
@@ -61,7 +61,7 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
     else:
         limited = None if limits is None else int(limits)
     features: Any = structure.segment_features
-    return {
+    settings = {
         "max_length": limited,
         "scheme": structure.scheme,
         "longest_weighted": int(structure.longest_weighted),
@@ -71,6 +71,7 @@ def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]
         "names": len(segments.features),
         "bigrams": _LISTED if isinstance(structure.bigrams, Bigrams) else structure.bigrams,
     }
+    return {"segments": settings}
 
 
 def unpack(file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]) -> SegmentMap:

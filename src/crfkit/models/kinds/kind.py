@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from crfkit.features import FunctionMap, Labels, Template
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.files.crf_file import Contents, OwnWeights
+from crfkit.models.files.crf_file import Contents
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.training.fingerprint import by_code
-from crfkit.models.training.training_set import TrainingSet, learn_sequences
+from crfkit.models.training.training_set import TrainingInput, TrainingSet, learn_sequences
 from crfkit.structures import Chain, Growth, SequenceStructure, SpanLabels
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ class StructureKind:
     model: ClassVar[type[ChainModel]] = ChainModel
     key: ClassVar[str] = ""  # which a file has among its settings, or among those of its structure
     named_weights: ClassVar[bool] = False  # a file lists the names of its weights
-    calls_functions: ClassVar[bool] = (
-        False  # which no file holds: they, or a class, are given to `crfkit.load`
-    )
+    calls_functions: ClassVar[bool] = False  # which no file holds; or it is of a class that no file holds
     inputs: ClassVar[str] = ""  # what it reads that is no sequence of positions
     adds_to_chain: ClassVar[bool] = False  # without weights of its own it is a chain
 
@@ -61,19 +59,9 @@ class StructureKind:
         """The potentials that training makes."""
         return self.potentials
 
-    def learn(
-        self,
-        X: Any,
-        y: Any,
-        allowed: Any,
-        settings: "CRFSettings",
-        template: Template | None,
-        n_threads: int,
-        base: ChainModel | None,
-    ) -> TrainingSet:
+    def learn(self, given: TrainingInput) -> TrainingSet:
         """The model that training data call for, beside what a base has, and the data in numbers."""
-        kind = self.find_potentials(settings)
-        return learn_sequences(kind, X, y, allowed, settings, template, n_threads, base)
+        return learn_sequences(self.find_potentials(given.settings), given)
 
     def complete_labels(self, structure: Any, labels: Labels) -> Labels:
         """The labels of training data with those that outputs may have beside them."""
@@ -110,8 +98,8 @@ class StructureKind:
 
     def unpack(
         self, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-    ) -> OwnWeights:
-        """What `potentials.contents()["own"]` has packed, from the settings under `key`; FileFormatError where damaged."""
+    ) -> Any:
+        """What the potentials pack beside features, from the settings under `key`; it has `n_weights`."""
         raise NotImplementedError
 
     def open(self, stored: StoredModel) -> tuple[SequenceStructure, FeaturePotentials]:

@@ -24,7 +24,6 @@ from crfkit.features import (
     Labels,
     LatticeDataset,
     LatticeMap,
-    Template,
     encode_paths,
     read_lattices,
     with_arcs,
@@ -35,7 +34,7 @@ from crfkit.models.files.file_arrays import setting
 from crfkit.models.kinds.kind import StoredModel, StructureKind
 from crfkit.models.kinds.lattice_model import LatticeModel, allow
 from crfkit.models.potentials import FeaturePotentials, TrainingData
-from crfkit.models.training.training_set import TrainingSet
+from crfkit.models.training.training_set import TrainingInput, TrainingSet
 from crfkit.models.training.warm_start import widen
 from crfkit.objective import Loss
 from crfkit.structures import Chain, CostMatrix, Lattice
@@ -145,17 +144,9 @@ class LatticeKind(StructureKind):
                 "a Lattice lists its arcs with their features: expected no features, facets or tag_dictionary"
             )
 
-    def learn(
-        self,
-        X: Any,
-        y: Any,
-        allowed: Any,
-        settings: "CRFSettings",
-        template: Template | None,
-        n_threads: int,
-        base: ChainModel | None,
-    ) -> TrainingSet:
+    def learn(self, given: TrainingInput) -> TrainingSet:
         """Features, labels and transitions that training lattices call for."""
+        X, y, allowed, settings, _, _, base = given
         model, data = _learn(X, y, allowed, settings, base)
         return TrainingSet(model, data, np.ones(data.dataset.n_sequences, np.bool_))
 

@@ -113,7 +113,7 @@ class PatternPotentials(StructurePotentials):
 
     def contents(self) -> dict[str, Any]:
         """With the patterns."""
-        return self.beside.contents() | {"own": StoredPatterns.of(self.patterns)}
+        return self.beside.contents() | {"pack_own": StoredPatterns.of(self.patterns).pack}
 
     def trellis_sizes(self, dataset: Dataset, design: Any) -> Iterator[tuple[Int64s, Int64s, Float64s]]:
         """States, arcs and sparsity of the trellis of each sequence."""

@@ -2,42 +2,27 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.errors import FileFormatError, UnsupportedError
-from crfkit.features import Dataset, Labels, SegmentMap, Template, without_spans
+from crfkit.features import Dataset, Labels, SegmentMap, without_spans
 from crfkit.inference import Answerer
-from crfkit.models.chain_model import ChainModel
 from crfkit.models.files import segment_file
-from crfkit.models.files.model_file import Array, ModelFile
+from crfkit.models.files.model_file import ModelFile
 from crfkit.models.kinds.kind import StoredModel, StructureKind
 from crfkit.models.kinds.segment_model import SegmentModel, refuse_allowed
 from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
-from crfkit.models.training.training_set import TrainingSet
+from crfkit.models.training.training_set import TrainingInput, TrainingSet
 from crfkit.objective import Loss
 from crfkit.structures import Chain, SegmentExtractor, Segments, SpanLabels
 
 if TYPE_CHECKING:
     from crfkit.models.settings import CRFSettings
-
-
-class StoredSegments(NamedTuple):
-    """Segments as a model file holds them."""
-
-    segments: SegmentMap
-
-    @property
-    def n_weights(self) -> int:
-        """Of lengths and features of segments."""
-        return self.segments.n_weights
-
-    def pack(self, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
-        """Adds the arrays; what joins the settings of the file."""
-        return {"segments": segment_file.pack(self.segments, arrays, n_bytes)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +121,7 @@ class SegmentPotentials(FeaturePotentials):
 
     def contents(self) -> dict[str, Any]:
         """With the types of segments and their lengths."""
-        return super().contents() | {"own": StoredSegments(self.segments)}
+        return super().contents() | {"pack_own": partial(segment_file.pack, self.segments)}
 
     def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What segments have weights for, and the features of each."""
@@ -186,21 +171,12 @@ class SegmentKind(StructureKind):
                 "Segments do not go with feature functions or facets: expected other features"
             )
 
-    def learn(
-        self,
-        X: Any,
-        y: Any,
-        allowed: Any,
-        settings: "CRFSettings",
-        template: Template | None,
-        n_threads: int,
-        base: ChainModel | None,
-    ) -> TrainingSet:
+    def learn(self, given: TrainingInput) -> TrainingSet:
         """Labels of IOB1 have been read as those of BIO."""
-        assert isinstance(settings.structure, Segments)
-        if settings.structure.reads_iob1:
-            refuse_allowed(allowed)
-        return super().learn(X, y, allowed, settings, template, n_threads, base)
+        assert isinstance(given.settings.structure, Segments)
+        if given.settings.structure.reads_iob1:
+            refuse_allowed(given.allowed)
+        return super().learn(given)
 
     def complete_labels(self, structure: Segments, labels: Labels) -> Labels:
         """In IOB1 every type has a label with I."""
@@ -226,14 +202,14 @@ class SegmentKind(StructureKind):
 
     def unpack(
         self, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-    ) -> StoredSegments:
+    ) -> SegmentMap:
         """Types, lengths, features and dictionaries."""
-        return StoredSegments(segment_file.unpack(file, settings, n_bytes, labels))
+        return segment_file.unpack(file, settings, n_bytes, labels)
 
     def open(self, stored: StoredModel) -> tuple[Segments, SegmentPotentials]:
         """The segments, with the functions that are given."""
         if stored.functions is not None:
             raise FileFormatError("it has segments, and feature functions")
-        segments: SegmentMap = stored.contents.own.segments
+        segments: SegmentMap = stored.contents.own
         structure = segment_file.with_functions(segments.structure, stored.given, trust=stored.trust)
         return structure, SegmentPotentials(*stored.features, replace(segments, structure=structure))

@@ -21,7 +21,7 @@ from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
 from crfkit.models.training.merged_objective import choose_objective
 from crfkit.models.training.progress import count_of
 from crfkit.models.training.train import Plan
-from crfkit.models.training.training_set import Examples, TrainingSet, learn
+from crfkit.models.training.training_set import Examples, TrainingInput, TrainingSet
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective
 from crfkit.optimizers import Choice, choose
@@ -52,7 +52,8 @@ class CRFTask:
         X, template = settings.fit_template(examples.X)
         if base is not None:
             template = base.potentials.encoder.template
-        found = learn(X, examples.y, examples.allowed, settings, template, n_threads, base)
+        given = TrainingInput(X, examples.y, examples.allowed, settings, template, n_threads, base)
+        found = given.learn()
         if reason := found.model.find_unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=4)
         warn_of_training_data(found.model, settings.min_count, stacklevel=4)

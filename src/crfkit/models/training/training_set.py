@@ -53,33 +53,25 @@ class TrainingSet(NamedTuple):
     gone: frozenset[Hashable] = frozenset()  # labels that only sequences have that were left out
 
 
-def learn(
-    X: Any,
-    y: Any,
-    allowed: Any,
-    settings: "CRFSettings",
-    template: Template | None = None,
-    n_threads: int = 1,
-    base: ChainModel | None = None,
-) -> TrainingSet:
-    """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers.
+class TrainingInput(NamedTuple):
+    """What a model is learned from."""
 
-    With a `base` the model has all that the base has, and what the data add to it, whatever `min_count` says.
-    """
-    return settings.kind.learn(X, y, allowed, settings, template, n_threads, base)
+    X: Any
+    y: Any
+    allowed: Any
+    settings: "CRFSettings"
+    template: Template | None = None
+    n_threads: int = 1
+    base: ChainModel | None = None  # all that it has the model has too, whatever `min_count` says
+
+    def learn(self) -> TrainingSet:
+        """Vocabularies, labels, bigrams and weights that training data call for, and the data in numbers."""
+        return self.settings.kind.learn(self)
 
 
-def learn_sequences(
-    kind: type[FeaturePotentials],
-    X: Any,
-    y: Any,
-    allowed: Any,
-    settings: "CRFSettings",
-    template: Template | None,
-    n_threads: int,
-    base: ChainModel | None,
-) -> TrainingSet:
+def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> TrainingSet:
     """The same for structures whose outputs are label sequences, with potentials of this kind."""
+    X, y, allowed, settings, template, n_threads, base = given
     X, allowed = (list(part) if isinstance(part, Iterator) else part for part in (X, allowed))
     if settings.tag_dictionary or kind.reads_inputs:
         X = read_once(X)
@@ -102,7 +94,7 @@ def learn_sequences(
         gone = find_labels_gone(labels, gold, allowed, kept, () if base is None else base.labels.classes)
         left = None if allowed is None else without_labels(list(compress(allowed, kept)), gone)
         X, y = list(compress(X, kept)), list(compress(gold, kept))
-        rest = learn_sequences(kind, X, y, left, settings, template, n_threads, base)
+        rest = learn_sequences(kind, given._replace(X=X, y=y, allowed=left))
         kept[kept] = rest.kept
         return rest._replace(kept=kept, gone=rest.gone | gone)
     dataset = replace(dataset, allowed=constraints)
