@@ -26,7 +26,7 @@ std::unique_ptr<ScoredSequences> score(std::shared_ptr<SegmentData> data, const 
     if (static_cast<std::int64_t>(weights.size()) != parts->n_weights)
         throw std::invalid_argument("the model has " + std::to_string(parts->n_weights) + " weights, got " +
                                     std::to_string(weights.size()));
-    if (data->design->is_split() || data->design->arcs.ptr.size() > 0)
+    if (data->design->is_split() || data->design->arcs.ptr.size() > 0 || !data->layout->facets.empty())
         return std::make_unique<ScoredParts>(*data->layout, *data->design, std::move(parts),
                                              std::move(weights));
     return std::make_unique<ScoredSegments>(data, std::move(parts), std::move(weights));

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, InputError, SegmentMatches, Segments, load
-from crfkit.errors import LabelError
+from crfkit import CRF, FeatureFunctions, InputError, SegmentMatches, Segments, load
+from crfkit.errors import LabelError, UnsupportedError
+from crfkit.models import transition_weights
 from crfkit.structures import SegmentTypes
 from tests.oracles.segment_problems import SegmentProblem
 from tests.oracles.segmentations import labels_of, segmentations
@@ -83,9 +84,30 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
         Segments(**wrong)
 
 
-def test_segments_do_not_go_with_facets() -> None:
-    with pytest.raises(InputError, match="do not go with"):
-        CRF(Segments(), facets="characters").fit(X, Y)
+def test_segments_do_not_go_with_feature_functions() -> None:
+    with pytest.raises(UnsupportedError, match="do not go with"):
+        CRF(Segments(), features=FeatureFunctions([lambda x, label, i: 1.0])).fit(X, Y)
+
+
+def test_facets(tmp_path: Path) -> None:
+    """Labels share weights through their facets, and so do transitions between types."""
+    crf = CRF(Segments(), facets="characters", l2=0.1).fit(X, Y)
+    assert crf.feature_map_.facets is not None
+    shown = {(before, after) for before, after, _ in transition_weights(crf)}
+    assert {("O", "X"), ("0=O", "0=B"), (None, "X")} <= shown
+    assert ("0=B", "0=I") not in shown  # within a segment
+    crf.save(tmp_path / "m")
+    copy = load(tmp_path / "m")
+    best = crf.predict_nbest(X, 1000)
+    assert copy.predict_nbest(X, 1000) == best
+    assert crf.predict(X) == [found[0][1] for found in best] == Y
+    for x, found, marginals in zip(X, best, crf.predict_marginals(X), strict=True):
+        for t in range(len(x)):
+            expected = sum(p for p, labels in found if labels[t] == "B-X")
+            assert marginals[t, crf.classes_.index("B-X")] == pytest.approx(expected, abs=1e-9)
+    again = crf._get_model().transfer_weights(copy._get_model(), copy.weights_)
+    assert np.array_equal(again, crf.weights_)
+    assert crf.partial_fit([[["d"]]], [["B-Z"]]).predict([[["d"]]]) == [["B-Z"]]
 
 
 @pytest.mark.parametrize("structure", [Segments(), Segments(5), Segments({"X": 4}, "bio", 2)])

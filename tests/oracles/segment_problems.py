@@ -39,6 +39,7 @@ class SegmentProblem:
         of_segments: bool = False,
         of_transitions: bool = False,
         absent: Sequence[tuple[str | None, str | None]] = (),
+        facets: bool = False,
         **options: Any,
     ) -> None:
         random = np.random.default_rng(7)
@@ -80,7 +81,8 @@ class SegmentProblem:
             options["bigrams"] = Bigrams.all(self.types) - {*ends}
         self.structure = Segments(max_length, **options)
         template = Template.parse(TEMPLATE + "\nB:%x[0,0]" * of_transitions, "words")
-        self.crf: CRF[str] = CRF(self.structure, features=template)
+        self.facets = _facets if facets else _no_facets
+        self.crf: CRF[str] = CRF(self.structure, features=template, facets=_facets if facets else None)
         self.found = TrainingInput(self.X, self.Y, self.allowed, self.crf._settings(), template, 1).learn()
         self.potentials = self.found.model.potentials
         self.classes: list[Any] = list(self.found.model.labels.classes)
@@ -110,7 +112,7 @@ class SegmentProblem:
             own[start, end] |= (
                 {"in words": 1.0} if x[start:end] in (["x"], ["y", "z"], ["z", "z", "x"]) else {}
             )
-        return self.weights.counts(segments, names, [[f"B:{word}"] for word in x], own)
+        return self.weights.counts(segments, names, [[f"B:{word}"] for word in x], own, self.facets)
 
     def exists(self, n: int, segments: Any) -> bool:
         """Whether the allowed labels and the bigrams allow it."""
@@ -128,6 +130,16 @@ class SegmentProblem:
         """Whether the annotation does."""
         known = zip(self.Y[n], labels_of(segments, self.scheme), strict=True)
         return all(y is None or b == y or (isinstance(y, set) and b in y) for y, b in known)
+
+
+def _facets(label: str) -> dict[str, str]:
+    """The letter and the type of a label, by two kinds; O has no type."""
+    letter, _, kind = label.partition("-")
+    return {"letter": letter, "type": kind} if kind else {"letter": letter}
+
+
+def _no_facets(label: str) -> dict[str, str]:
+    return {}
 
 
 def _hidden(label: str, classes: list[str], random: np.random.Generator) -> Any:

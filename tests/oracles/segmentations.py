@@ -5,7 +5,7 @@ Nothing of the library is used but the names and places of its weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,14 @@ class SegmentWeights:
         map_, L = potentials.feature_map, len(classes)
         names, arc_names = potentials.encoder.vocabulary.names(), potentials.encoder.arc_vocabulary.names()
         kinds = [*(type_of(label, scheme) for label in classes), None]
+        facets = [] if map_.facets is None else [("facet", name) for name in map_.facets.names]
+        outcomes, ends = [*classes, None, *facets], [*kinds, *facets]
         keys: list[Any] = [
-            (name, classes[b])
+            (name, outcomes[b])
             for name, b in zip(np.repeat(names, np.diff(map_.pair_ptr)), map_.pair_labels, strict=True)
         ]
         keys += [
-            ("transition", kinds[a], kinds[b]) for a, b in zip(map_.arc_before, map_.arc_after, strict=True)
+            ("transition", ends[a], ends[b]) for a, b in zip(map_.arc_before, map_.arc_after, strict=True)
         ]
         keys += [
             (name, kinds[pair // L], kinds[pair % L])
@@ -84,6 +86,7 @@ class SegmentWeights:
         names: Sequence[Sequence[str]],
         arc_names: Sequence[Sequence[str]],
         of_segments: Mapping[tuple[int, int], Mapping[str, float]] | None = None,
+        facets: Callable[[str], Mapping[str, str]] = lambda label: {},
     ) -> Float64s:
         """What a segmentation has of each weight [D]; `names` and `arc_names` are those of each position."""
         found = np.zeros(len(self.place))
@@ -95,9 +98,15 @@ class SegmentWeights:
         for position, label in zip(names, labels_of(segments, self.scheme), strict=True):
             for name in position:
                 add((name, label))
+                for pair in facets(label).items():
+                    add((name, ("facet", "=".join(pair))))
         before = None
         for start, end, kind in segments:
             add(("transition", before, kind))
+            if before is not None:
+                first, second = (facets(labels_of([(0, 2, k)], self.scheme)[0]) for k in (before, kind))
+                for what in first.keys() & second.keys():
+                    add(("transition", *(("facet", f"{what}={both[what]}") for both in (first, second))))
             for name in arc_names[start] if start else ():
                 add((name, before, kind))
             n, known = end - start, self.n_lengths.get(f"{kind} length", 1)

@@ -363,6 +363,8 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
         "longest_weighted": 2,
         "partial": True,
     },
+    {"scheme": "bio", "longest_weighted": 2, "facets": True, "of_segments": True, "restrict": True},
+    {"scheme": "iobes", "max_length": 3, "facets": True, "partial": True},
     {"scheme": "plain", "max_length": 3, "absent": (("A", "B"), ("C", None)), "restrict": True},
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
 ]

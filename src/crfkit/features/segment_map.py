@@ -203,14 +203,23 @@ class SegmentMap:
         )
 
     def at_boundaries(self, feature_map: FeatureMap) -> FeatureMap:
-        """The feature map with transitions between types only, as pairs of the labels that stand for these."""
-        L, types = feature_map.n_labels, self.types
+        """The feature map with transitions between types only, as pairs of the labels that stand for these.
+
+        Where labels have facets, the facets of these labels are linked too.
+        """
+        L, types, facets = feature_map.n_labels, self.types, feature_map.facets
         stands_for = np.append(types.transition[types.type_of], L)  # [L + 1]
         kind = np.append(types.type_of, len(types.names))  # [L + 1]
-        before, after = _boundaries(types, feature_map.arc_before, feature_map.arc_after)
+        whole = np.maximum(feature_map.arc_before, feature_map.arc_after) <= L  # between labels, not facets
+        before, after = _boundaries(types, feature_map.arc_before[whole], feature_map.arc_after[whole])
         exist = self.exists[kind[before], kind[after]]
         before, after = before[exist], after[exist]
         arcs = np.unique(stands_for[before].astype(np.int64) * (L + 1) + stands_for[after])
+        before, after = ((arcs // (L + 1)).astype(np.int32), (arcs % (L + 1)).astype(np.int32))
+        if facets is not None:
+            inner = np.maximum(before, after) < L
+            linked = facets.find_arcs(before[inner], after[inner])
+            before, after = (np.concatenate(both) for both in zip((before, after), linked, strict=True))
         n_features = len(feature_map.arc_ptr) - 1
         owners = np.repeat(np.arange(n_features), np.diff(feature_map.arc_ptr))
         first, second = np.divmod(feature_map.arc_triples, max(L, 1))
@@ -219,8 +228,8 @@ class SegmentMap:
         triples = np.unique(owners[kept] * (L * L) + pairs)
         return replace(
             feature_map,
-            arc_before=(arcs // (L + 1)).astype(np.int32),
-            arc_after=(arcs % (L + 1)).astype(np.int32),
+            arc_before=before,
+            arc_after=after,
             arc_ptr=offsets(np.bincount(triples // max(L * L, 1), minlength=n_features)),
             arc_triples=(triples % max(L * L, 1)).astype(np.int32),
         )
@@ -253,7 +262,8 @@ class SegmentMap:
     ) -> _core.DataLoss:
         """The loss over the segmentations of a data set, for `Objective`."""
         weights = sequence_weights(sample_weight, dataset.n_sequences)
-        data = self.data(feature_map, dataset, cells, n_threads, purpose="patterns")
+        purpose: Purpose = "patterns" if feature_map.facets is None else "questions"
+        data = self.data(feature_map, dataset, cells, n_threads, purpose=purpose)
         given = annotation.labels, *annotation.set_arrays, weights
         try:
             return _core.segment_loss(data, *given, single_precision, n_threads)

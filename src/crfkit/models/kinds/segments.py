@@ -165,11 +165,9 @@ class SegmentKind(StructureKind):
     calls_functions = True
 
     def check(self, settings: "CRFSettings") -> None:
-        """Feature functions and facets score labels one by one."""
-        if settings.functions is not None or settings.facets is not None:
-            raise UnsupportedError(
-                "Segments do not go with feature functions or facets: expected other features"
-            )
+        """Feature functions score pairs of labels."""
+        if settings.functions is not None:
+            raise UnsupportedError("Segments do not go with feature functions: expected other features")
 
     def learn(self, given: TrainingInput) -> TrainingSet:
         """Labels of IOB1 have been read as those of BIO."""
