@@ -8,7 +8,7 @@ Functions are named by import path. Of a list that was given to take affixes fro
 
 import dataclasses
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
@@ -26,96 +26,63 @@ from crfkit.models.files.file_arrays import (
 )
 from crfkit.models.files.function_list import choose_functions, explain_unnamed
 from crfkit.models.files.model_file import Array, ModelFile
-from crfkit.structures import (
-    FIRST,
-    LAST,
-    Affixes,
-    Chain,
-    Gram,
-    Growth,
-    Ngrams,
-    Pattern,
-    Patterns,
-    function_name,
-)
+from crfkit.structures import FIRST, LAST, Affixes, Gram, Growth, Ngrams, Pattern, Patterns, function_name
 
 
-class StoredPatterns(NamedTuple):
-    """The patterns of a model as its file holds them."""
+def pack(patterns: PatternMap, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
+    """Adds the arrays; what joins the settings of the file."""
+    structure, grams = patterns.structure, patterns.grams
+    if reason := unsavable(structure):
+        raise UnsavableError(reason)
+    labels = [label for gram in grams for label in gram.labels]
+    arrays["grams.where"] = compact(np.array([gram.where for gram in grams], dtype=np.int64))
+    arrays["grams.lengths"] = compact(np.array([len(gram.labels) for gram in grams], dtype=np.int64))
+    arrays["grams.labels"] = compact(np.array(labels, dtype=np.int64))
+    if patterns.given_names:
+        n_bytes["patterns"] = pack_texts(arrays, "patterns", patterns.given_names)
+    growth = structure.grow
+    settings = {
+        "list": [entry for spec in structure.patterns for entry in _to_json(spec, patterns.labels)],
+        "max_states": int(structure.max_states),
+        "grow": dataclasses.asdict(growth) if isinstance(growth, Growth) else None,
+        "given": len(patterns.given_names),
+        "found": [entry for pattern in patterns.found for entry in _to_json(pattern, patterns.labels)],
+    }
+    return {"patterns": settings}
 
-    settings: dict[str, Any]
-    grams: tuple[Gram, ...]
-    given_names: tuple[str, ...]
-    n_weights: int
 
-    @classmethod
-    def of(cls, patterns: PatternMap) -> Self:
-        """What the file is to hold; InputError where it cannot."""
-        structure = patterns.structure
-        if reason := unsavable(structure):
-            raise UnsavableError(reason)
-        growth = structure.grow
-        settings = {
-            "list": [entry for spec in structure.patterns for entry in _to_json(spec, patterns.labels)],
-            "max_states": int(structure.max_states),
-            "grow": dataclasses.asdict(growth) if isinstance(growth, Growth) else None,
-            "given": len(patterns.given_names),
-            "found": [entry for pattern in patterns.found for entry in _to_json(pattern, patterns.labels)],
-        }
-        return cls(settings, patterns.grams, patterns.given_names, patterns.n_weights)
-
-    def pack(self, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
-        """Adds the arrays; what joins the settings of the file."""
-        labels = [label for gram in self.grams for label in gram.labels]
-        arrays["grams.where"] = compact(np.array([gram.where for gram in self.grams], dtype=np.int64))
-        arrays["grams.lengths"] = compact(np.array([len(gram.labels) for gram in self.grams], dtype=np.int64))
-        arrays["grams.labels"] = compact(np.array(labels, dtype=np.int64))
-        if self.given_names:
-            n_bytes["patterns"] = pack_texts(arrays, "patterns", self.given_names)
-        return {"patterns": self.settings}
-
-    @classmethod
-    def unpack(
-        cls, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-    ) -> Self:
-        """The inverse of `pack`; InputError for what cannot be patterns."""
-        if not isinstance(settings, dict):
-            raise FileFormatError("its list of patterns is damaged")
-        given = tuple(unpack_texts(file, "patterns", n_bytes, count_setting(settings, "given")))
-        lengths = integers(file, "grams.lengths", 2**31).tolist()
-        where = integers(file, "grams.where", 3).tolist()
-        ids = integers(file, "grams.labels", len(labels)).tolist()
-        if len(where) != len(lengths) or sum(lengths) != len(ids) or 0 in lengths:
-            raise FileFormatError("its runs of labels do not add up")
-        ends = np.cumsum([0, *lengths]).tolist()
-        grams = tuple(
-            Gram(place, tuple(ids[begin:end]))
-            for place, begin, end in zip(where, ends[:-1], ends[1:], strict=True)
+def unpack(file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]) -> PatternMap:
+    """The inverse of `pack`, on a plain chain; InputError for what cannot be patterns. Functions are placeholders."""
+    if not isinstance(settings, dict):
+        raise FileFormatError("its list of patterns is damaged")
+    given = tuple(unpack_texts(file, "patterns", n_bytes, count_setting(settings, "given")))
+    lengths = integers(file, "grams.lengths", 2**31).tolist()
+    where = integers(file, "grams.where", 3).tolist()
+    ids = integers(file, "grams.labels", len(labels)).tolist()
+    if len(where) != len(lengths) or sum(lengths) != len(ids) or 0 in lengths:
+        raise FileFormatError("its runs of labels do not add up")
+    ends = np.cumsum([0, *lengths]).tolist()
+    grams = tuple(
+        Gram(place, tuple(ids[begin:end]))
+        for place, begin, end in zip(where, ends[:-1], ends[1:], strict=True)
+    )
+    growth = setting(settings, "grow", (dict, type(None)))
+    try:
+        structure = Patterns(
+            [_from_json(entry, labels) for entry in setting(settings, "list", list)],
+            max_states=count_setting(settings, "max_states"),
+            grow=None if growth is None else Growth(**growth),
         )
-        stored = cls(settings, grams, given, 0)
-        known = stored.open(labels, Chain(), columns=False)
-        if len(set(grams)) != len(grams) or not set(given) <= set(known.names):
-            raise FileFormatError("its patterns are not distinct")
-        return stored._replace(n_weights=known.n_weights)
-
-    def open(self, labels: Sequence[Hashable], chain: Chain, *, columns: bool) -> PatternMap:
-        """The patterns themselves, with placeholders for functions; `chain` is the rest of their structure."""
-        growth = setting(self.settings, "grow", (dict, type(None)))
-        try:
-            structure = Patterns(
-                [_from_json(entry, labels) for entry in setting(self.settings, "list", list)],
-                *(chain.start, chain.end, chain.bigrams, chain.unseen),
-                max_states=count_setting(self.settings, "max_states"),
-                grow=None if growth is None else Growth(**growth),
-            )
-            found = [_from_json(entry, labels) for entry in self.settings.get("found", ())]
-        except (TypeError, ValueError) as error:
-            raise FileFormatError(f"its patterns are damaged ({str(error).splitlines()[0]})") from None
-        if not all(isinstance(pattern, Pattern) and not callable(pattern.when) for pattern in found):
-            raise FileFormatError("its patterns that training found are damaged")
-        patterns = PatternMap(structure, tuple(labels), self.grams, self.given_names, columns, tuple(found))
-        patterns.check()
-        return patterns
+        found = [_from_json(entry, labels) for entry in settings.get("found", ())]
+    except (TypeError, ValueError) as error:
+        raise FileFormatError(f"its patterns are damaged ({str(error).splitlines()[0]})") from None
+    if not all(isinstance(pattern, Pattern) and not callable(pattern.when) for pattern in found):
+        raise FileFormatError("its patterns that training found are damaged")
+    patterns = PatternMap(structure, tuple(labels), grams, given, found=tuple(found))
+    patterns.check()
+    if len(set(grams)) != len(grams) or not set(given) <= set(patterns.names):
+        raise FileFormatError("its patterns are not distinct")
+    return patterns
 
 
 def unsavable(structure: Patterns) -> str | None:

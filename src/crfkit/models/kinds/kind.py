@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from crfkit.features import FunctionMap, Labels, Template
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.files.crf_file import Contents
-from crfkit.models.files.model_file import ModelFile
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.training.fingerprint import by_code
 from crfkit.models.training.training_set import TrainingInput, TrainingSet, learn_sequences
@@ -47,6 +46,9 @@ class StructureKind:
     potentials: ClassVar[type[FeaturePotentials]]
     model: ClassVar[type[ChainModel]] = ChainModel
     key: ClassVar[str] = ""  # which a file has among its settings, or among those of its structure
+    unpack: ClassVar[Callable[..., Any] | None] = (
+        None  # reads what potentials pack; see `files.crf_file.unpack`
+    )
     named_weights: ClassVar[bool] = False  # a file lists the names of its weights
     calls_functions: ClassVar[bool] = False  # which no file holds; or it is of a class that no file holds
     inputs: ClassVar[str] = ""  # what it reads that is no sequence of positions
@@ -95,12 +97,6 @@ class StructureKind:
         parameters = settings.get("parameters")
         structure = parameters.get("structure") if isinstance(parameters, dict) else None
         return settings.get(self.key) is not None or (isinstance(structure, dict) and self.key in structure)
-
-    def unpack(
-        self, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-    ) -> Any:
-        """What the potentials pack beside features, from the settings under `key`; it has `n_weights`."""
-        raise NotImplementedError
 
     def open(self, stored: StoredModel) -> tuple[SequenceStructure, FeaturePotentials]:
         """The structure and the potentials of a model file."""

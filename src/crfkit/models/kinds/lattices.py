@@ -146,9 +146,7 @@ class LatticeKind(StructureKind):
 
     def learn(self, given: TrainingInput) -> TrainingSet:
         """Features, labels and transitions that training lattices call for."""
-        X, y, allowed, settings, _, _, base = given
-        model, data = _learn(X, y, allowed, settings, base)
-        return TrainingSet(model, data, np.ones(data.dataset.n_sequences, np.bool_))
+        return _learn(given)
 
     def read_spans(self, structure: Lattice, labels: Sequence[Hashable], scheme: str | None) -> None:
         """Arcs are spans."""
@@ -186,22 +184,19 @@ def _from_json(value: dict[str, Any]) -> Lattice:
         raise FileFormatError(f"its structure is damaged ({str(error).rstrip('.')})") from None
 
 
-def _learn(
-    X: Any, y: Any, allowed: Any, settings: "CRFSettings", base: ChainModel | None
-) -> tuple[LatticeModel, TrainingData]:
+def _learn(given: TrainingInput) -> TrainingSet:
     """Features, labels and transitions that training lattices call for, and the lattices in numbers."""
+    settings, base = given.settings, given.base
     structure = settings.structure
     assert isinstance(structure, Lattice)
-    lattices = read_lattices(X)
+    lattices = read_lattices(given.X)
     rows = [[arc.features for arc in lattice.arcs] for lattice in lattices]
-    encoder = Encoder() if base is None else replace(base.potentials.encoder)
-    features = encoder.fit_encode(rows) if base is None else encoder.extend_encode(rows)
-    if base is None and settings.min_count > 1:
-        features = encoder.cut(features, settings.min_count)
+    before = None if base is None else base.potentials
+    encoder, features = FeaturePotentials.encode_training(rows, settings, None, before)
     dataset = with_arcs(features, lattices)
-    known = encode_paths(y, dataset)
-    if allowed is not None:
-        dataset = allow(dataset, allowed)
+    known = encode_paths(given.y, dataset)
+    if given.allowed is not None:
+        dataset = allow(dataset, given.allowed)
         known = np.where(np.asarray(dataset.exists), known, 0).astype(np.int32)
     if not np.any(known != UNKNOWN):
         raise EmptyDataError("y names no arc of any path: there is nothing to learn from")
@@ -213,7 +208,9 @@ def _learn(
     names = () if base is None else base.potentials.structure_names
     lattice_map = LatticeMap.learn(structure, dataset, on_path, names)
     potentials = LatticePotentials(encoder, feature_map, lattice_map, labels)
-    return LatticeModel(labels, structure.chain, potentials), TrainingData(X, dataset, Annotation(known))
+    model = LatticeModel(labels, structure.chain, potentials)
+    data = TrainingData(given.X, dataset, Annotation(known))
+    return TrainingSet(model, data, np.ones(dataset.n_sequences, np.bool_))
 
 
 def _labels(structure: Lattice, dataset: LatticeDataset, base: ChainModel | None) -> Labels:

@@ -1,7 +1,8 @@
 """Chains with patterns: what models need to know of `structures.Patterns`, and their weights."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -12,8 +13,6 @@ from crfkit.arrays import Bools, Float64s, Int64s
 from crfkit.features import Dataset, PatternData, PatternMap
 from crfkit.inference import Answerer
 from crfkit.models.files import pattern_file
-from crfkit.models.files.model_file import ModelFile
-from crfkit.models.files.pattern_file import StoredPatterns
 from crfkit.models.kinds.kind import StoredModel, StructureKind
 from crfkit.models.potentials import FeaturePotentials, Learning, StructurePotentials, TrainingData
 from crfkit.models.training.fingerprint import by_code
@@ -113,7 +112,7 @@ class PatternPotentials(StructurePotentials):
 
     def contents(self) -> dict[str, Any]:
         """With the patterns."""
-        return self.beside.contents() | {"pack_own": StoredPatterns.of(self.patterns).pack}
+        return self.beside.contents() | {"pack_own": partial(pattern_file.pack, self.patterns)}
 
     def trellis_sizes(self, dataset: Dataset, design: Any) -> Iterator[tuple[Int64s, Int64s, Float64s]]:
         """States, arcs and sparsity of the trellis of each sequence."""
@@ -143,6 +142,7 @@ class PatternKind(StructureKind):
     written = "crfkit.Patterns(…)"
     potentials = PatternPotentials
     key = "patterns"
+    unpack = staticmethod(pattern_file.unpack)
     calls_functions = True
     adds_to_chain = True
 
@@ -159,18 +159,13 @@ class PatternKind(StructureKind):
         gates = [pattern.when for pattern in structure.written if callable(pattern.when)]
         return f"{structure!r} {', '.join(map(by_code, [*structure.functions, *gates]))}".rstrip()
 
-    def unpack(
-        self, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-    ) -> StoredPatterns:
-        """The list that was asked for, and what training took from data."""
-        return StoredPatterns.unpack(file, settings, n_bytes, labels)
-
     def open(self, stored: StoredModel) -> tuple[Patterns, PatternPotentials]:
         """The patterns, with the functions that are given."""
-        own: StoredPatterns = stored.contents.own
-        patterns = own.open(stored.contents.labels.classes, stored.chain, columns=stored.template is not None)
-        structure = pattern_file.with_functions(patterns.structure, stored.given, trust=stored.trust)
-        patterns = replace(patterns, structure=structure)
+        own, chain = stored.contents.own, stored.chain
+        structure = pattern_file.with_functions(own.structure, stored.given, trust=stored.trust)
+        of_chain = {name: getattr(chain, name) for name in ("start", "end", "bigrams", "unseen")}
+        structure = replace(structure, **of_chain)
+        patterns = replace(own, structure=structure, columns=stored.template is not None)
         return structure, PatternPotentials(*stored.features, patterns, functions=stored.functions)
 
 

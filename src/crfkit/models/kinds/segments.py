@@ -13,7 +13,6 @@ from crfkit.errors import FileFormatError, UnsupportedError
 from crfkit.features import Dataset, Labels, SegmentMap, without_spans
 from crfkit.inference import Answerer
 from crfkit.models.files import segment_file
-from crfkit.models.files.model_file import ModelFile
 from crfkit.models.kinds.kind import StoredModel, StructureKind
 from crfkit.models.kinds.segment_model import SegmentModel, refuse_allowed
 from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
@@ -162,6 +161,7 @@ class SegmentKind(StructureKind):
     potentials = SegmentPotentials
     model = SegmentModel
     key = "segments"
+    unpack = staticmethod(segment_file.unpack)
     calls_functions = True
 
     def check(self, settings: "CRFSettings") -> None:
@@ -197,12 +197,6 @@ class SegmentKind(StructureKind):
     def functions(self, structure: Segments) -> list[Callable[..., Any]]:
         """Of features of segments."""
         return structure.functions
-
-    def unpack(
-        self, file: ModelFile, settings: Any, n_bytes: dict[str, Any], labels: Sequence[Hashable]
-    ) -> SegmentMap:
-        """Types, lengths, features and dictionaries."""
-        return segment_file.unpack(file, settings, n_bytes, labels)
 
     def open(self, stored: StoredModel) -> tuple[Segments, SegmentPotentials]:
         """The segments, with the functions that are given."""
