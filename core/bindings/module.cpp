@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_paths(m);
     crfkit::bind_graphs(m);
     crfkit::bind_approximate(m);
+    crfkit::bind_junction_trees(m);
     crfkit::bind_trellis(m);
     crfkit::bind_trellis_questions(m);
     crfkit::bind_losses(m);

@@ -5,6 +5,7 @@
 
 #include "kernels/graph_rows.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/tables.hpp"
 #include "kernels/tree_rows.hpp"
 #include "kernels/update_kernels.hpp"
 #include "kernels/vectors.hpp"
@@ -17,6 +18,7 @@ namespace crfkit {
     extern const Kernels<double> double_kernels; \
     extern const VectorKernels vector_kernels;   \
     extern const TreeKernels tree_kernels;       \
+    extern const TableKernels table_kernels;     \
     extern const StepKernels step_kernels;       \
     extern const GraphKernels graph_kernels;     \
     }
@@ -59,6 +61,7 @@ constexpr const Kernels<float>* kSingle[] = CRFKIT_TABLES(float_kernels);
 constexpr const Kernels<double>* kDouble[] = CRFKIT_TABLES(double_kernels);
 constexpr const VectorKernels* kVectors[] = CRFKIT_TABLES(vector_kernels);
 constexpr const TreeKernels* kTrees[] = CRFKIT_TABLES(tree_kernels);
+constexpr const TableKernels* kBlocks[] = CRFKIT_TABLES(table_kernels);
 constexpr const StepKernels* kSteps[] = CRFKIT_TABLES(step_kernels);
 constexpr const GraphKernels* kGraphs[] = CRFKIT_TABLES(graph_kernels);
 #undef CRFKIT_TABLES
@@ -91,6 +94,7 @@ const Kernels<double>& kernels_for<double>(std::int32_t n_labels) {
 const VectorKernels& vector_kernels() { return *kVectors[n_usable - 1]; }
 
 const TreeKernels& tree_kernels() { return *kTrees[n_usable - 1]; }
+const TableKernels& table_kernels() { return *kBlocks[n_usable - 1]; }
 const StepKernels& step_kernels() { return *kSteps[n_usable - 1]; }
 const GraphKernels& graph_kernels() { return *kGraphs[n_usable - 1]; }
 

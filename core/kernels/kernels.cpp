@@ -10,6 +10,7 @@
 #include "kernels/hessian_kernels.hpp"
 #include "kernels/segment_kernels.hpp"
 #include "kernels/step_kernels.hpp"
+#include "kernels/table_kernels.hpp"
 #include "kernels/tree_kernels.hpp"
 #include "kernels/trellis_kernels.hpp"
 #include "kernels/vector_kernels.hpp"
@@ -41,6 +42,10 @@ const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combi
                                   merge_rows, largest_of};
 extern const GraphKernels graph_kernels;
 const GraphKernels graph_kernels = {pair_messages<Adds>, pair_messages<Maximises>};
+extern const TableKernels table_kernels;
+const TableKernels table_kernels = {
+    table_multiply,    table_multiply_listed, table_scale, table_add,   table_add_listed,   table_shift,
+    table_add_product, table_scatter,         table_sum,   table_raise, table_exponentiate, table_range};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

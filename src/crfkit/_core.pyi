@@ -647,6 +647,43 @@ class BeliefPropagation:  # the plan of one graph, for any number of runs
         n_threads: int = 1,
     ) -> dict[str, Any]: ...
 
+class JunctionTree:  # a plan of exact inference; allowed [Σ cardinalities]
+    # no value is removed because of −inf where there are no scores; those of the questions are −inf where these are
+    def __init__(
+        self,
+        graph: FactorGraph,
+        allowed: npt.NDArray[np.uint8] | None,
+        scores: Float64s | None,
+        most_bytes: float,
+    ) -> None: ...
+    @property
+    def complete(self) -> bool: ...  # False: too large, nothing can be asked
+    @property
+    def n_free(self) -> int: ...  # variables with two or more values left
+    @property
+    def bytes(self) -> float: ...
+    @property
+    def bytes_of_log_partition(self) -> float: ...
+    @property
+    def operations(self) -> float: ...
+    @property
+    def cliques(self) -> list[Int32s]: ...
+    @property
+    def largest_clique(self) -> Int32s: ...
+    @property
+    def largest_entries(self) -> float: ...
+    def log_partition(self, scores: Float64s) -> float: ...
+    # each begins with log Z; where it is −inf, the rest is unspecified
+    def marginals(
+        self, scores: Float64s
+    ) -> tuple[float, Float64s, Float64s]: ...  # of values, of entries of tables
+    def hessian_vector(self, scores: Float64s, direction: Float64s) -> tuple[float, Float64s, Float64s]: ...
+    def entropy(self, scores: Float64s) -> tuple[float, float]: ...
+    def k_best(self, scores: Float64s, k: int) -> list[tuple[float, Int32s]]: ...
+    def sample(
+        self, scores: Float64s, n: int, uniforms: Float64s
+    ) -> tuple[float, Int32s]: ...  # uniforms [n · n_free] → [n, V]
+
 class ScoredPaths(
     ScoredGraph
 ):  # scores [A], −inf for an arc that is absent; marginals of arcs [A] and of nodes

@@ -14,6 +14,8 @@ Each function takes a structure (`Chain()`, `SpanningTree()`) and its scores (`C
 `crfkit.inference.questions` knows which class answers for which structure. `allowed` restricts the outputs to the labels
 that are allowed at each position: a bool array [T, L] or an `AllowedLabels`; for trees, to the arcs that are allowed.
 
+A `FactorGraph` has scores of its own. `plan` tells what memory and how many operations exact inference on it takes.
+
 Of many chains at once: `ChainBatch`; of many semi-Markov chains of plain scores: `SegmentBatch`.
 Of factor graphs, approximately: `belief_propagation`, `max_product`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
@@ -28,6 +30,7 @@ from crfkit.inference.answerer import (
     PatternPotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
+from crfkit.inference.factor_graph import Plan, plan
 from crfkit.inference.message_passing import (
     BeliefPropagationResult,
     MapResult,
@@ -53,6 +56,7 @@ __all__ = [
     "GraphPotentials",
     "MapResult",
     "PatternPotentials",
+    "Plan",
     "SegmentBatch",
     "TreeBatch",
     "TreeParser",
@@ -64,5 +68,6 @@ __all__ = [
     "log_count",
     "max_product",
     "minimum_risk",
+    "plan",
     "select_spans",
 ]

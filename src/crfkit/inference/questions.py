@@ -16,6 +16,7 @@ import numpy.typing as npt
 from crfkit.arrays import Float64s, Int32s
 from crfkit.errors import ArgumentError
 from crfkit.inference.chain import ChainProblem
+from crfkit.inference.factor_graph import FactorGraphProblem
 from crfkit.inference.paths import GraphProblem
 from crfkit.inference.patterns import PatternProblem
 from crfkit.inference.problem import check_k, check_n
@@ -24,6 +25,8 @@ from crfkit.structures import (
     Chain,
     ChainMarginals,
     ChainScores,
+    FactorGraph,
+    GraphMarginals,
     NoOutputError,
     PathGraph,
     PatternChain,
@@ -51,7 +54,7 @@ __all__ = [
 class _Problem(Protocol):
     """A structure with its scores; NoOutputError where constraints exclude every output."""
 
-    def __init__(self, structure: Any, scores: Any, allowed: Any = None) -> None: ...
+    def __init__(self, structure: Any, scores: Any = None, allowed: Any = None) -> None: ...
     def log_partition(self) -> float: ...
     def marginals(self) -> Any: ...
     def hessian_vector(self, direction: Any) -> Any: ...
@@ -64,11 +67,14 @@ class _Problem(Protocol):
     def parts(structure: Any, output: npt.ArrayLike, n_labels: Any) -> Any: ...
 
 
+AnyStructure = Structure | FactorGraph
+
 _PROBLEMS: Mapping[type, type[_Problem]] = {
     Chain: ChainProblem,
     PatternChain: PatternProblem,
     PathGraph: GraphProblem,
     SpanningTree: TreeProblem,
+    FactorGraph: FactorGraphProblem,
 }
 
 
@@ -81,8 +87,25 @@ def _problem(structure: object) -> type[_Problem]:
     raise ArgumentError(f"Expected a structure ({known}), got {type(structure).__name__}.")
 
 
-def log_partition(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
+def _ask(structure: object, scores: Any, allowed: Any = None, memory_limit: float | None = None) -> _Problem:
+    """The structure at its scores. A factor graph has scores of its own, and exact inference on it a limit of memory."""
+    problem = _problem(structure)
+    if problem is FactorGraphProblem:
+        return FactorGraphProblem(structure, scores, allowed, memory_limit)  # type: ignore[arg-type]
+    if scores is None or memory_limit is not None:
+        wrong = "no scores" if scores is None else "memory_limit"
+        raise ArgumentError(f"{type(structure).__name__}: got {wrong}, which only a FactorGraph can have.")
+    return problem(structure, scores, allowed)
+
+
+def log_partition(
+    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+) -> float:
     """The log partition function log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
+
+    A `FactorGraph` has scores of its own; here and below, `scores` with one array for each factor replaces them, `allowed`
+    maps variables to a label or a set of labels, and `memory_limit` (bytes; by default half of what the process may use) is
+    what exact inference may take, or raise `SizeLimitError`.
 
     >>> import math, numpy as np
     >>> scores = ChainScores(emissions=np.zeros((3, 2)))  # 2³ label sequences, each with the score 0
@@ -90,7 +113,7 @@ def log_partition(structure: Structure, scores: Any, *, allowed: Any = None) -> 
     8.0
     """
     try:
-        return _problem(structure)(structure, scores, allowed).log_partition()
+        return _ask(structure, scores, allowed, memory_limit).log_partition()
     except NoOutputError:
         return -math.inf
 
@@ -101,13 +124,19 @@ def marginals(structure: Chain, scores: ChainScores, *, allowed: Any = None) -> 
 def marginals(structure: PatternChain, scores: PatternScores, *, allowed: Any = None) -> PatternMarginals: ...
 @overload
 def marginals(
+    structure: FactorGraph, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+) -> GraphMarginals: ...
+@overload
+def marginals(
     structure: PathGraph | SpanningTree, scores: npt.ArrayLike, *, allowed: Any = None
 ) -> Float64s: ...
 @overload
-def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any: ...
-def marginals(structure: Structure, scores: Any, *, allowed: Any = None) -> Any:
+def marginals(structure: AnyStructure, scores: Any = None, *, allowed: Any = None) -> Any: ...
+def marginals(
+    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+) -> Any:
     """∇ log Z: the probability of every part."""
-    return _problem(structure)(structure, scores, allowed).marginals()
+    return _ask(structure, scores, allowed, memory_limit).marginals()
 
 
 @overload
@@ -120,6 +149,15 @@ def hessian_vector(
 ) -> PatternMarginals: ...
 @overload
 def hessian_vector(
+    structure: FactorGraph,
+    scores: Any = None,
+    direction: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | None = None,
+) -> GraphMarginals: ...
+@overload
+def hessian_vector(
     structure: PathGraph | SpanningTree,
     scores: npt.ArrayLike,
     direction: npt.ArrayLike,
@@ -127,58 +165,96 @@ def hessian_vector(
     allowed: Any = None,
 ) -> Float64s: ...
 @overload
-def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any: ...
-def hessian_vector(structure: Structure, scores: Any, direction: Any, *, allowed: Any = None) -> Any:
+def hessian_vector(
+    structure: AnyStructure, scores: Any = None, direction: Any = None, *, allowed: Any = None
+) -> Any: ...
+def hessian_vector(
+    structure: AnyStructure,
+    scores: Any = None,
+    direction: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | None = None,
+) -> Any:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
-    return _problem(structure)(structure, scores, allowed).hessian_vector(direction)
+    if direction is None:
+        raise ArgumentError(
+            "Hessian–vector product: no direction, expected numbers in the form of the scores."
+        )
+    return _ask(structure, scores, allowed, memory_limit).hessian_vector(direction)
 
 
-def decode(structure: Structure, scores: Any, *, allowed: Any = None) -> ScoredOutput:
+def decode(
+    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+) -> ScoredOutput:
     """The highest-scoring output (Viterbi for chains); which one among equals is always the same."""
-    return _problem(structure)(structure, scores, allowed).decode()
+    return _ask(structure, scores, allowed, memory_limit).decode()
 
 
-def k_best(structure: Structure, scores: Any, k: int, *, allowed: Any = None) -> list[ScoredOutput]:
+def k_best(
+    structure: AnyStructure,
+    scores: Any = None,
+    k: int = 1,
+    *,
+    allowed: Any = None,
+    memory_limit: float | None = None,
+) -> list[ScoredOutput]:
     """The k highest-scoring outputs, best first, all distinct; fewer when fewer are possible."""
     check_k(k)
     try:
-        return _problem(structure)(structure, scores, allowed).k_best(k)
+        return _ask(structure, scores, allowed, memory_limit).k_best(k)
     except NoOutputError:
         return []
 
 
 def sample(
-    structure: Structure,
-    scores: Any,
+    structure: AnyStructure,
+    scores: Any = None,
     n: int = 1,
     random_state: int | np.random.Generator | None = None,
     *,
     allowed: Any = None,
+    memory_limit: float | None = None,
 ) -> Int32s:
     """`n` independent outputs drawn from p(y), one after the other along the first axis."""
     check_n(n)
-    return _problem(structure)(structure, scores, allowed).sample(n, np.random.default_rng(random_state))
+    problem = _ask(structure, scores, allowed, memory_limit)
+    return problem.sample(n, np.random.default_rng(random_state))
 
 
-def entropy(structure: Structure, scores: Any, *, allowed: Any = None) -> float:
+def entropy(
+    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+) -> float:
     """−Σ_y p(y) log p(y), in nats."""
-    return _problem(structure)(structure, scores, allowed).entropy()
+    return _ask(structure, scores, allowed, memory_limit).entropy()
 
 
-def score(structure: Structure, scores: Any, output: npt.ArrayLike) -> float:
+def score(structure: AnyStructure, scores: Any = None, output: Any = None) -> float:
     """score(y) of one output; −inf where it has a part that does not exist."""
-    return _problem(structure)(structure, scores).score(output)
+    _check_output(output)
+    return _ask(structure, scores).score(output)
 
 
 def log_probability(
-    structure: Structure, scores: Any, output: npt.ArrayLike, *, allowed: Any = None
+    structure: AnyStructure,
+    scores: Any = None,
+    output: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | None = None,
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for an output that is not possible."""
-    problem = _problem(structure)(structure, scores, allowed)
+    _check_output(output)
+    problem = _ask(structure, scores, allowed, memory_limit)
     total = problem.log_partition()
     if total == -math.inf:
         problem.marginals()  # raises an error that says what is missing
     return min(0.0, problem.score(output) - total)
+
+
+def _check_output(output: object) -> None:
+    if output is None:
+        raise ArgumentError("Score of an output: got no output, expected one.")
 
 
 @overload
@@ -192,7 +268,9 @@ def parts(
     structure: PathGraph | SpanningTree, output: npt.ArrayLike, n_labels: int | None = None
 ) -> Float64s: ...
 @overload
-def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any: ...
-def parts(structure: Structure, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
+def parts(structure: FactorGraph, output: Any, n_labels: int | None = None) -> GraphMarginals: ...
+@overload
+def parts(structure: AnyStructure, output: Any, n_labels: int | None = None) -> Any: ...
+def parts(structure: AnyStructure, output: Any, n_labels: int | None = None) -> Any:
     """Which parts an output has: 1 for those, 0 for all others, in the shapes of the marginals."""
     return _problem(structure).parts(structure, output, n_labels)

@@ -9,12 +9,12 @@ Letters: T positions, L labels.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.arrays import Bools, Float64s
 from crfkit.errors import ArgumentError, ImpossibleLabelsError, LabelError, ShapeError, UnsupportedError
 from crfkit.structures.annotation import Outside, observe_bigrams, outside
 from crfkit.structures.bigrams import END, START, Bigrams
@@ -278,7 +278,7 @@ class ChainMarginals(NamedTuple):
 class ScoredOutput(NamedTuple):
     """An output and its score: argmax_y score(y), or one of the k best."""
 
-    output: Int32s  # [T] label ids
+    output: Any  # label ids [T]; of a factor graph an `Assignment`
     score: float  # before normalising: log p(output) = score − log Z
 
 

@@ -25,9 +25,14 @@ class Factor:
         """Its numbers; how they are read is up to the kind of factor."""
         return np.zeros(0)
 
-    def score(self, values: Int32s) -> float:
-        """The score of one configuration, given by the ids of its values."""
+    def place(self, values: Int32s) -> int | None:
+        """Which of its numbers scores a configuration, given by the ids of its values; None: it is impossible."""
         raise NotImplementedError
+
+    def score(self, values: Int32s) -> float:
+        """The score of one configuration."""
+        place = self.place(values)
+        return -np.inf if place is None else float(self.scores.reshape(-1)[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +54,12 @@ class TableFactor(Factor):
         """The table."""
         return self.table
 
-    def score(self, values: Int32s) -> float:
-        """The score of one configuration."""
-        return float(self.table[tuple(values)])
+    def place(self, values: Int32s) -> int | None:
+        """The entry of the configuration."""
+        place = 0
+        for value, count in zip(values, self.table.shape, strict=True):
+            place = place * count + int(value)
+        return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +95,10 @@ class ListFactor(Factor):
         """Those of the configurations [n]."""
         return self.listed
 
-    def score(self, values: Int32s) -> float:
-        """The score of one configuration."""
+    def place(self, values: Int32s) -> int | None:
+        """Where the configuration is listed."""
         found = np.flatnonzero((self.configurations == values).all(axis=1))
-        return float(self.listed[found[0]]) if len(found) else -np.inf
+        return int(found[0]) if len(found) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,18 +124,22 @@ class CountFactor(Factor):
         """Those of the numbers [variables + 1]."""
         return self.by_count
 
-    def score(self, values: Int32s) -> float:
-        """The score of one configuration."""
-        return float(self.by_count[int(np.sum(np.asarray(values) == np.array(self.counted, dtype=np.int32)))])
+    def place(self, values: Int32s) -> int | None:
+        """The number of variables with their value."""
+        return int(np.sum(np.asarray(values) == np.array(self.counted, dtype=np.int32)))
 
 
 @dataclass(frozen=True, eq=False)
 class EqualFactor(Factor):
     """All variables have values with the same id."""
 
+    def place(self, values: Int32s) -> int | None:
+        """0 for equal values; it has no number."""
+        return 0 if len(set(np.asarray(values).tolist())) <= 1 else None
+
     def score(self, values: Int32s) -> float:
-        """The score of one configuration."""
-        return 0.0 if len(set(np.asarray(values).tolist())) <= 1 else -np.inf
+        """0 for equal values."""
+        return -np.inf if self.place(values) is None else 0.0
 
 
 def _numbers(scores: npt.ArrayLike) -> Float64s:

@@ -1,0 +1,239 @@
+#include "graphs/elimination_order.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <random>
+#include <tuple>
+
+#include "base/interruption.hpp"
+
+namespace crfkit {
+namespace {
+
+using Neighbours = std::vector<std::vector<std::int32_t>>;  // sorted
+
+enum class Rule { min_fill, weighted_min_fill, min_degree };
+
+constexpr std::int64_t kFewestOperations = 20'000;     // spent on tries, however cheap the order
+constexpr std::int64_t kMostOperations = 100'000'000;  // about half a second
+constexpr int kMostTries = 200;
+
+Neighbours neighbours_of(std::int64_t n, const std::vector<std::vector<std::int32_t>>& scopes) {
+    Neighbours found(n);
+    for (const auto& scope : scopes)
+        for (const std::int32_t a : scope)
+            for (const std::int32_t b : scope)
+                if (a != b) found[a].push_back(b);
+    for (auto& list : found) {
+        std::sort(list.begin(), list.end());
+        list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+    return found;
+}
+
+// One greedy try.
+class Try {
+  public:
+    Try(std::span<const std::int32_t> sizes, Neighbours neighbours, Rule rule, std::uint64_t seed)
+        : neighbours_(std::move(neighbours)),
+          rule_(rule),
+          random_(seed),
+          entries_(sizes.begin(), sizes.end()),
+          weights_(neighbours_.size(), 1.0),
+          keys_(neighbours_.size()),
+          versions_(neighbours_.size(), 0),
+          marks_(neighbours_.size(), -1) {
+        for (std::size_t v = 0; rule == Rule::weighted_min_fill && v < weights_.size(); ++v)
+            weights_[v] = std::log2(entries_[v]);
+        for (std::size_t v = 0; v < neighbours_.size(); ++v) {
+            const auto variable = static_cast<std::int32_t>(v);
+            keys_[v] = rule_ == Rule::min_degree ? log_clique(variable) : missing_weight(variable);
+            push(variable);
+        }
+    }
+
+    // Eliminates all variables, or until the cost exceeds most_cost or the operations exceed most_operations.
+    EliminationOrder run(double most_cost, std::int64_t most_operations) {
+        EliminationOrder order;
+        while (!queue_.empty()) {
+            const auto [key, tie, v, version] = queue_.top();
+            queue_.pop();
+            if (version != versions_[v]) continue;
+            versions_[v] = -1;
+            double entries = entries_[v];
+            for (const std::int32_t u : neighbours_[v]) entries *= entries_[u];
+            order.cost += entries;
+            order.variables.push_back(v);
+            if (entries > order.largest) {
+                order.largest = entries;
+                order.largest_clique.assign(1, v);
+                order.largest_clique.insert(order.largest_clique.end(), neighbours_[v].begin(),
+                                            neighbours_[v].end());
+            }
+            if (!(order.cost <= most_cost) || operations_ > most_operations) return order;
+            eliminate(v);
+            pace_.work(operations_ - seen_);
+            seen_ = operations_;
+        }
+        order.complete = true;
+        return order;
+    }
+
+    std::int64_t operations() const { return operations_; }
+
+  private:
+    double log_clique(std::int32_t v) {
+        double sum = std::log2(entries_[v]);
+        for (const std::int32_t u : neighbours_[v]) sum += std::log2(entries_[u]);
+        operations_ += static_cast<std::int64_t>(neighbours_[v].size()) + 1;
+        return sum;
+    }
+
+    // Σ of w_a w_b over the pairs of neighbours a, b without an edge.
+    double missing_weight(std::int32_t v) {
+        const auto& around = neighbours_[v];
+        for (const std::int32_t u : around) marks_[u] = v;
+        double sum = 0, squares = 0, joined = 0;
+        for (const std::int32_t u : around) {
+            sum += weights_[u];
+            squares += weights_[u] * weights_[u];
+            for (const std::int32_t w : neighbours_[u])
+                if (marks_[w] == v) joined += weights_[u] * weights_[w];
+            operations_ += static_cast<std::int64_t>(neighbours_[u].size());
+        }
+        for (const std::int32_t u : around) marks_[u] = -1;
+        return (sum * sum - squares - joined) / 2;
+    }
+
+    void push(std::int32_t v) {
+        // a weight that is 0 but for rounding is 0
+        const double key = keys_[v] < 1e-6 ? 0.0 : keys_[v];
+        queue_.emplace(key, random_(), v, ++versions_[v]);
+        operations_ += 8;
+    }
+
+    static bool has(const std::vector<std::int32_t>& list, std::int32_t v) {
+        return std::binary_search(list.begin(), list.end(), v);
+    }
+    static void insert(std::vector<std::int32_t>& list, std::int32_t v) {
+        list.insert(std::lower_bound(list.begin(), list.end(), v), v);
+    }
+
+    void touch(std::int32_t v) {
+        if (marks_[v] == -1) {
+            marks_[v] = -2;
+            changed_.push_back(v);
+        }
+    }
+
+    // Adds the edge a — b and updates the weights that are missing: no longer for common neighbours, and
+    // newly for a (b beside its other neighbours) and for b.
+    void join(std::int32_t a, std::int32_t b) {
+        const auto &of_a = neighbours_[a], &of_b = neighbours_[b];
+        const double edge = weights_[a] * weights_[b];
+        auto i = of_a.begin(), j = of_b.begin();
+        double only_a = 0, only_b = 0;
+        while (i != of_a.end() || j != of_b.end()) {
+            if (j == of_b.end() || (i != of_a.end() && *i < *j)) {
+                only_a += weights_[*i++];
+            } else if (i == of_a.end() || *j < *i) {
+                only_b += weights_[*j++];
+            } else {
+                keys_[*i] -= edge;
+                touch(*i);
+                ++i, ++j;
+            }
+        }
+        keys_[a] += weights_[b] * only_a;
+        keys_[b] += weights_[a] * only_b;
+        operations_ += static_cast<std::int64_t>(of_a.size() + of_b.size());
+        insert(neighbours_[a], b);
+        insert(neighbours_[b], a);
+    }
+
+    void eliminate(std::int32_t v) {
+        const std::vector<std::int32_t> around = std::move(neighbours_[v]);
+        neighbours_[v].clear();
+        changed_.clear();
+        const bool fills = rule_ != Rule::min_degree;
+        for (const std::int32_t u : around) {
+            auto& list = neighbours_[u];
+            list.erase(std::lower_bound(list.begin(), list.end(), v));
+            touch(u);
+        }
+        // v leaves: the pairs (v, x) of u's neighbours that had no edge are no longer missing
+        if (fills) {
+            for (const std::int32_t u : around) {
+                double missing = 0;
+                auto i = around.begin();
+                for (const std::int32_t x : neighbours_[u]) {
+                    while (i != around.end() && *i < x) ++i;
+                    if (i == around.end() || *i != x) missing += weights_[x];
+                }
+                keys_[u] -= weights_[v] * missing;
+                operations_ += static_cast<std::int64_t>(neighbours_[u].size() + around.size());
+            }
+        }
+        for (std::size_t i = 0; i < around.size(); ++i) {
+            for (std::size_t j = i + 1; j < around.size(); ++j) {
+                operations_ += 4;
+                if (has(neighbours_[around[i]], around[j])) continue;
+                if (fills) {
+                    join(around[i], around[j]);
+                } else {
+                    insert(neighbours_[around[i]], around[j]);
+                    insert(neighbours_[around[j]], around[i]);
+                }
+            }
+        }
+        for (const std::int32_t u : changed_) {
+            marks_[u] = -1;
+            if (versions_[u] < 0) continue;
+            if (!fills) keys_[u] = log_clique(u);
+            push(u);
+        }
+    }
+
+    using Entry =
+        std::tuple<double, std::uint64_t, std::int32_t, std::int64_t>;  // key, tie, variable, version
+
+    Neighbours neighbours_;
+    Rule rule_;
+    std::mt19937_64 random_;
+    std::vector<double> entries_, weights_, keys_;
+    std::vector<std::int64_t> versions_;  // of the newest entry in the queue; −1: eliminated
+    std::vector<std::int32_t> marks_, changed_;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue_;
+    std::int64_t operations_ = 0, seen_ = 0;
+    Pace pace_;
+};
+
+}  // namespace
+
+EliminationOrder find_elimination_order(std::span<const std::int32_t> sizes,
+                                        const std::vector<std::vector<std::int32_t>>& scopes,
+                                        double most_cost) {
+    const Neighbours neighbours = neighbours_of(static_cast<std::int64_t>(sizes.size()), scopes);
+    EliminationOrder best;
+    std::int64_t spent = 0, budget = kMostOperations;
+    for (int number = 0; number < kMostTries && spent < budget; ++number) {
+        constexpr Rule rules[] = {Rule::min_fill, Rule::weighted_min_fill, Rule::min_degree};
+        // min-degree is the fastest and seldom the best: one try
+        const Rule rule = number < 3 ? rules[number] : rules[number % 2];
+        Try attempt(sizes, neighbours, rule, static_cast<std::uint64_t>(number));
+        // the first try is followed to its end, where that is not too long, so that its width is known
+        const double limit = best.complete ? best.cost : number == 0 ? HUGE_VAL : most_cost;
+        EliminationOrder order = attempt.run(limit, std::min(budget - spent, kMostOperations / 4));
+        spent += attempt.operations();
+        const bool better =
+            order.complete ? !best.complete || order.cost < best.cost : !best.complete && number == 0;
+        if (better) best = std::move(order);
+        if (best.complete)  // a tenth of the operations of the inference itself
+            budget = std::clamp(static_cast<std::int64_t>(std::min(best.cost, 1e12) / 10), kFewestOperations,
+                                kMostOperations);
+    }
+    return best;
+}
+
+}  // namespace crfkit

@@ -1,0 +1,243 @@
+#include "graphs/junction_tree.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/interruption.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr std::int64_t kBlock = 1024;   // entries of a block, at most, unless one variable has more values
+constexpr double kSmallClique = 256;    // entries up to which tables are not multiplied beforehand
+constexpr double kSmallerByFactor = 8;  // tables are multiplied beforehand if the product is so much smaller
+
+}  // namespace
+
+double table_bytes(double size) {
+    constexpr double huge = 2 << 20;  // as in base/buffer.hpp
+    const double bytes = 8 * size;
+    return bytes >= huge / 2 ? std::ceil(bytes / huge) * huge : bytes;
+}
+
+JunctionTree::JunctionTree(const FactorGraph& graph, std::span<const std::uint8_t> allowed,
+                           std::span<const double> scores, double most_bytes)
+    : conditioned(graph, allowed, scores),
+      value_count(graph.value_ptr.back()),
+      first_value(graph.value_ptr),
+      n_scores(graph.n_scores()) {
+    if (!possible()) {
+        order.complete = true;
+        return;
+    }
+    std::vector<std::vector<std::int32_t>> scopes;
+    for (const ConditionedGraph::Table& table : conditioned.tables) scopes.push_back(table.scope);
+    order = find_elimination_order(conditioned.sizes, scopes, most_bytes / 4);
+    // a clique whose message alone does not fit, or whose entries cannot be numbered
+    too_large_ = order.complete && (order.largest > 4e18 || order.cost > 1e17);
+    if (!complete()) {
+        bytes_ = bytes_of_log_partition_ =
+            4 * order.cost;  // messages of two-valued variables are half as large
+        operations_ = order.cost;
+        return;
+    }
+    const std::int32_t n = conditioned.n_free();
+    rank.resize(n);
+    for (std::int32_t i = 0; i < n; ++i) rank[order.variables[i]] = i;
+
+    std::vector<std::vector<std::int32_t>> waiting(n);  // tables by the variable whose elimination uses them
+    for (const ConditionedGraph::Table& table : conditioned.tables) {
+        const std::int32_t added = add_graph_table(table);
+        waiting[tables[added].scope.front()].push_back(added);
+    }
+    for (const std::int32_t v : order.variables) {
+        if (waiting[v].empty()) {  // a variable without tables: one that scores nothing
+            const std::int32_t added = add_table({v}, static_cast<std::int64_t>(places.size()));
+            places.insert(places.end(), conditioned.sizes[v], -1);
+            waiting[v].push_back(added);
+        }
+        eliminate(v, std::move(waiting[v]));
+        const TreeTable& message = tables.back();
+        if (!message.scope.empty())
+            waiting[message.scope.front()].push_back(static_cast<std::int32_t>(tables.size()) - 1);
+    }
+    measure();
+}
+
+std::int32_t JunctionTree::add_table(std::vector<std::int32_t> scope, std::int64_t first_place) {
+    const auto size = static_cast<std::int64_t>(size_of(scope));
+    tables.push_back({std::move(scope), size, first_place});
+    return static_cast<std::int32_t>(tables.size()) - 1;
+}
+
+// A table of the graph with its variables sorted by rank, and the places of its entries among the scores.
+std::int32_t JunctionTree::add_graph_table(const ConditionedGraph::Table& table) {
+    const std::size_t n = table.scope.size();
+    std::vector<std::size_t> by_rank(n);
+    for (std::size_t k = 0; k < n; ++k) by_rank[k] = k;
+    std::sort(by_rank.begin(), by_rank.end(),
+              [&](std::size_t a, std::size_t b) { return rank[table.scope[a]] < rank[table.scope[b]]; });
+    std::vector<std::int32_t> scope(n), counter(n, 0);
+    for (std::size_t k = 0; k < n; ++k) scope[k] = table.scope[by_rank[k]];
+    const std::int32_t added = add_table(scope, static_cast<std::int64_t>(places.size()));
+    std::int64_t place = table.first;
+    for (std::size_t k = 0; k < n; ++k)
+        place += table.strides[by_rank[k]] * conditioned.values_of(scope[k])[0];
+    for (std::int64_t i = 0; i < tables[added].size; ++i) {
+        places.push_back(place);
+        for (std::size_t k = n; k-- > 0;) {
+            const auto values = conditioned.values_of(scope[k]);
+            const std::int64_t stride = table.strides[by_rank[k]];
+            if (++counter[k] < static_cast<std::int32_t>(values.size())) {
+                place += stride * (values[counter[k]] - values[counter[k] - 1]);
+                break;
+            }
+            counter[k] = 0;
+            place += stride * (values[0] - values.back());
+        }
+    }
+    return added;
+}
+
+double JunctionTree::size_of(const std::vector<std::int32_t>& scope) const {
+    double size = 1;
+    for (const std::int32_t v : scope) size *= conditioned.sizes[v];
+    return size;
+}
+
+std::vector<std::int32_t> JunctionTree::joined(const std::vector<std::int32_t>& a,
+                                               const std::vector<std::int32_t>& b) const {
+    std::vector<std::int32_t> all;
+    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all),
+                   [&](std::int32_t v, std::int32_t w) { return rank[v] < rank[w]; });
+    return all;
+}
+
+// Multiplies tables of the clique beforehand where the product is much smaller than the clique, smallest
+// products first; then the clique itself.
+void JunctionTree::eliminate(std::int32_t variable, std::vector<std::int32_t> inputs) {
+    std::vector<std::int32_t> scope{variable};
+    for (const std::int32_t table : inputs) scope = joined(scope, tables[table].scope);
+    const double entries = size_of(scope);
+    while (entries > kSmallClique && inputs.size() > 1) {
+        double least = entries / kSmallerByFactor;
+        std::size_t first = 0, second = 0;
+        for (std::size_t a = 0; a < inputs.size(); ++a) {
+            for (std::size_t b = a + 1; b < inputs.size(); ++b) {
+                const double size = size_of(joined(tables[inputs[a]].scope, tables[inputs[b]].scope));
+                if (size < least || (size == least && second == 0)) {
+                    least = size;
+                    first = a;
+                    second = b;
+                }
+            }
+        }
+        if (second == 0) break;
+        const std::int32_t product = add_clique({inputs[first], inputs[second]}, 0);
+        inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(second));
+        inputs[first] = product;
+    }
+    // large tables first, so that a block begins as a copy of a row
+    std::stable_sort(inputs.begin(), inputs.end(),
+                     [&](std::int32_t a, std::int32_t b) { return tables[a].size > tables[b].size; });
+    add_clique(inputs, 1);
+}
+
+std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
+                                      std::int32_t n_summed_variables) {
+    Clique clique{};
+    for (const std::int32_t table : inputs) clique.scope = joined(clique.scope, tables[table].scope);
+    clique.n_summed_variables = n_summed_variables;
+    const auto& sizes = conditioned.sizes;
+    const auto n = static_cast<std::int32_t>(clique.scope.size());
+    std::int32_t first_of_block = n;
+    clique.block = clique.n_blocks = clique.n_summed = 1;
+    while (first_of_block > n_summed_variables &&
+           (clique.block == 1 || clique.block * sizes[clique.scope[first_of_block - 1]] <= kBlock))
+        clique.block *= sizes[clique.scope[--first_of_block]];
+    for (std::int32_t k = n_summed_variables; k < first_of_block; ++k) {
+        clique.outer_sizes.push_back(sizes[clique.scope[k]]);
+        clique.n_blocks *= sizes[clique.scope[k]];
+    }
+    for (std::int32_t k = 0; k < n_summed_variables; ++k) clique.n_summed *= sizes[clique.scope[k]];
+
+    const auto number = static_cast<std::int32_t>(cliques.size());
+    for (const std::int32_t table : inputs) {
+        tables[table].user = number;
+        CliqueInput input{table, Reading::one, {0}, {}, {0}};
+        // strides of the clique's variables in the table
+        std::vector<std::int64_t> strides(n, 0);
+        std::int64_t stride = 1;
+        const auto& scope = tables[table].scope;
+        for (std::int32_t k = n, own = static_cast<std::int32_t>(scope.size()); k-- > 0;) {
+            if (own == 0 || scope[own - 1] != clique.scope[k]) continue;
+            strides[k] = stride;
+            stride *= sizes[scope[--own]];
+        }
+        for (std::int32_t k = 0; k < n; ++k) {
+            const bool is_summed = k < n_summed_variables;
+            if (!is_summed && k < first_of_block) {
+                input.strides.push_back(strides[k]);
+                continue;
+            }
+            auto& offsets = input.summed;
+            if (is_summed) {
+                std::vector<std::int64_t> longer;
+                for (const std::int64_t offset : offsets)
+                    for (std::int32_t x = 0; x < sizes[clique.scope[k]]; ++x)
+                        longer.push_back(offset + x * strides[k]);
+                offsets = std::move(longer);
+            } else {
+                std::vector<std::int32_t> longer;
+                for (const std::int32_t place : input.places)
+                    for (std::int32_t x = 0; x < sizes[clique.scope[k]]; ++x)
+                        longer.push_back(static_cast<std::int32_t>(place + x * strides[k]));
+                input.places = std::move(longer);
+            }
+        }
+        bool row = true;
+        for (std::size_t i = 0; i < input.places.size() && row; ++i)
+            row = input.places[i] == static_cast<std::int32_t>(i);
+        const bool one = input.places.back() == 0;
+        input.reading = one ? Reading::one : row ? Reading::row : Reading::listed;
+        if (one || row) input.places.clear();
+        clique.inputs.push_back(std::move(input));
+    }
+    std::vector<std::int32_t> separator(clique.scope.begin() + n_summed_variables, clique.scope.end());
+    clique.message = add_table(std::move(separator), -1);
+    tables[clique.message].maker = number;
+    cliques.push_back(std::move(clique));
+    return cliques.back().message;
+}
+
+// Memory as junction_tree_sums.cpp takes it, and operations.
+void JunctionTree::measure() {
+    double live = 0, all = 0, transient = 0;
+    const double plan = 8.0 * static_cast<double>(places.size());
+    for (const Clique& clique : cliques) {
+        double inputs = 0;
+        for (const CliqueInput& input : clique.inputs) {
+            const double bytes = table_bytes(static_cast<double>(tables[input.table].size));
+            inputs += bytes;
+            if (tables[input.table].maker < 0) live += bytes;
+        }
+        const auto message = static_cast<double>(tables[clique.message].size);
+        live += table_bytes(message);
+        bytes_of_log_partition_ = std::max(bytes_of_log_partition_, live);
+        live -= inputs;
+        transient = std::max(transient, inputs);
+        operations_ += clique.entries() * static_cast<double>(clique.inputs.size());
+    }
+    for (const TreeTable& table : tables) all += 8.0 * static_cast<double>(table.size);
+    bytes_of_log_partition_ += plan;
+    bytes_ = plan + all + transient;
+
+    table_of.assign(conditioned.n_free(), -1);
+    for (std::size_t i = 0; i < tables.size(); ++i)
+        for (const std::int32_t v : tables[i].scope)
+            if (table_of[v] < 0 || tables[i].size < tables[table_of[v]].size)
+                table_of[v] = static_cast<std::int32_t>(i);
+}
+
+}  // namespace crfkit

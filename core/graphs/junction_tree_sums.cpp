@@ -1,0 +1,415 @@
+#include "graphs/junction_tree_sums.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "graphs/clique_blocks.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr double kSafeRange = 600;
+
+}  // namespace
+
+JunctionTreeSums::JunctionTreeSums(const JunctionTree& tree)
+    : tree_(tree),
+      kernels_(table_kernels()),
+      states_(tree.tables.size()),
+      data_(tree.tables.size(), nullptr),
+      clique_in_logs_(tree.cliques.size(), false),
+      variables_of_(tree.tables.size()) {
+    for (std::size_t v = 0; v < tree.table_of.size(); ++v)
+        variables_of_[tree.table_of[v]].push_back(static_cast<std::int32_t>(v));
+    std::int64_t largest = 1;
+    for (const Clique& clique : tree.cliques) largest = std::max(largest, clique.block);
+    block_.resize(largest);
+    block_high_.resize(largest);
+    block_sum_.resize(largest);
+}
+
+double JunctionTreeSums::log_partition(std::span<const double> scores) { return collect(scores, false); }
+
+// log Z = Σ constants + Σ over the messages that have no variable. keep: all tables are kept.
+double JunctionTreeSums::collect(std::span<const double> scores, bool keep) {
+    if (!tree_.possible()) return -HUGE_VAL;
+    double log_z = 0;
+    for (const std::int64_t place : tree_.conditioned.constants) log_z += scores[place];
+    if (log_z == -HUGE_VAL) return log_z;
+    single_.clear();
+    if (keep) {
+        std::int64_t total = 0;
+        for (const TreeTable& table : tree_.tables) total += table.size;
+        arena_.resize(total);
+        total = 0;
+        for (std::size_t i = 0; i < data_.size(); total += tree_.tables[i++].size)
+            data_[i] = arena_.data() + total;
+    } else {
+        single_.resize(tree_.tables.size());
+    }
+    const auto prepare = [&](std::int32_t table) {
+        if (keep) return;
+        single_[table] = Buffer<double>(tree_.tables[table].size);
+        data_[table] = single_[table].data();
+    };
+    for (std::size_t c = 0; c < tree_.cliques.size(); ++c) {
+        const Clique& clique = tree_.cliques[c];
+        double range = 0, log_scale = 0;
+        bool in_logs = false;
+        for (const CliqueInput& input : clique.inputs) {
+            if (tree_.tables[input.table].maker < 0) {
+                prepare(input.table);
+                if (!load(input.table, scores)) return -HUGE_VAL;
+            }
+            range += states_[input.table].range;
+            log_scale += states_[input.table].log_scale;
+            in_logs = in_logs || states_[input.table].in_logs;
+        }
+        in_logs = in_logs || range > kSafeRange;
+        clique_in_logs_[c] = in_logs;
+        prepare(clique.message);
+        states_[clique.message].log_scale = log_scale;
+        if (!sum_clique(clique, in_logs)) return -HUGE_VAL;
+        if (!keep)
+            for (const CliqueInput& input : clique.inputs) single_[input.table] = Buffer<double>();
+        if (tree_.tables[clique.message].size == 1 && tree_.tables[clique.message].scope.empty())
+            log_z += states_[clique.message].log_scale;
+    }
+    return log_z;
+}
+
+// A table of the graph; false if all of it is −inf.
+bool JunctionTreeSums::load(std::int32_t table, std::span<const double> scores) {
+    const std::int64_t size = tree_.tables[table].size;
+    const std::int64_t* places = tree_.places.data() + tree_.tables[table].first_place;
+    double* data = data_[table];
+    for (std::int64_t i = 0; i < size; ++i) data[i] = places[i] < 0 ? 0.0 : scores[places[i]];
+    states_[table] = State{};
+    return rescale(table, true);
+}
+
+// Divides a table, given as logarithms or not, by its largest entry, and measures its range. Logarithms
+// become numbers where the range allows. False if all entries are 0.
+bool JunctionTreeSums::rescale(std::int32_t table, bool in_logs) {
+    const std::int64_t size = tree_.tables[table].size;
+    double* data = data_[table];
+    State& state = states_[table];
+    if (!in_logs) {
+        double largest, smallest;
+        kernels_.range(data, size, &largest, &smallest);
+        if (largest == 0) return false;
+        kernels_.scale(data, 1 / largest, size);
+        state.largest = largest;
+        state.log_largest = std::log(largest);
+        state.log_scale += state.log_largest;
+        state.range = std::log(largest / smallest);
+        state.in_logs = false;
+        return true;
+    }
+    double largest = -HUGE_VAL, smallest = HUGE_VAL;
+    for (std::int64_t i = 0; i < size; ++i) {
+        largest = std::max(largest, data[i]);
+        if (data[i] > -HUGE_VAL) smallest = std::min(smallest, data[i]);
+    }
+    if (largest == -HUGE_VAL) return false;
+    kernels_.shift(data, -largest, size);
+    state.log_largest = largest;
+    state.log_scale += largest;
+    state.range = largest - smallest;
+    state.in_logs = state.range > kSafeRange;
+    if (!state.in_logs) kernels_.exponentiate(data, size);
+    return true;
+}
+
+void JunctionTreeSums::to_logs(std::int32_t table) {
+    if (states_[table].in_logs) return;
+    double* data = data_[table];
+    for (std::int64_t i = 0; i < tree_.tables[table].size; ++i) data[i] = std::log(data[i]);
+    states_[table].in_logs = true;
+}
+
+bool JunctionTreeSums::sum_clique(const Clique& clique, bool in_logs) {
+    if (in_logs) {
+        for (const CliqueInput& input : clique.inputs) to_logs(input.table);
+        sum_in_logs(clique);
+        return rescale(clique.message, true);
+    }
+    double* message = data_[clique.message];
+    for_each_block(clique, [&](std::int64_t begin, const std::int64_t* bases) {
+        multiply_block<false>(kernels_, clique, data_.data(), bases, 0, message + begin);
+        for (std::int64_t x = 1; x < clique.n_summed; ++x) {
+            multiply_block<false>(kernels_, clique, data_.data(), bases, x, block_.data());
+            kernels_.add(message + begin, block_.data(), clique.block);
+        }
+    });
+    return rescale(clique.message, false);
+}
+
+// log-sum-exp: the largest term first, then the sum of the others relative to it.
+void JunctionTreeSums::sum_in_logs(const Clique& clique) {
+    double* message = data_[clique.message];
+    const std::int64_t n = clique.block;
+    for_each_block(clique, [&](std::int64_t begin, const std::int64_t* bases) {
+        double *high = block_high_.data(), *sum = block_sum_.data(), *out = message + begin;
+        multiply_block<true>(kernels_, clique, data_.data(), bases, 0, out);
+        if (clique.n_summed == 1) return;
+        std::copy_n(out, n, high);
+        for (std::int64_t x = 1; x < clique.n_summed; ++x) {
+            multiply_block<true>(kernels_, clique, data_.data(), bases, x, out);
+            kernels_.raise(high, out, n);
+        }
+        std::fill_n(sum, n, 0.0);
+        for (std::int64_t x = 0; x < clique.n_summed; ++x) {
+            multiply_block<true>(kernels_, clique, data_.data(), bases, x, out);
+            for (std::int64_t j = 0; j < n; ++j) out[j] -= high[j] > -HUGE_VAL ? high[j] : 0.0;
+            kernels_.exponentiate(out, n);
+            kernels_.add(sum, out, n);
+        }
+        for (std::int64_t j = 0; j < n; ++j) out[j] = sum[j] > 0 ? high[j] + std::log(sum[j]) : -HUGE_VAL;
+    });
+}
+
+// P(x, s) of a block. The message's table holds P(s) / message(s), or its logarithm.
+void JunctionTreeSums::belief_block(const Clique& clique, bool in_logs, const std::int64_t* bases,
+                                    std::int64_t begin, std::int64_t x, double* out) const {
+    const double* quotients = data_[clique.message] + begin;
+    if (in_logs) {
+        multiply_block<true>(kernels_, clique, data_.data(), bases, x, out);
+        kernels_.add(out, quotients, clique.block);
+        kernels_.exponentiate(out, clique.block);
+    } else {
+        // quotients first: partial products then only decrease (3. of the header)
+        std::copy_n(quotients, clique.block, out);
+        for (std::size_t i = 0; i < clique.inputs.size(); ++i) {
+            const CliqueInput& input = clique.inputs[i];
+            join_block<false>(kernels_, input, data_[input.table] + bases[i] + input.summed[x], clique.block,
+                              out);
+        }
+    }
+}
+
+double JunctionTreeSums::marginals(std::span<const double> scores, double* of_values, double* of_scores) {
+    const double log_z = collect(scores, true);
+    if (log_z > -HUGE_VAL) distribute(of_values, of_scores, false, nullptr);
+    return log_z;
+}
+
+double JunctionTreeSums::entropy(std::span<const double> scores, double* entropy) {
+    const double log_z = collect(scores, true);
+    if (log_z > -HUGE_VAL) distribute(nullptr, nullptr, false, entropy);
+    return log_z;
+}
+
+double JunctionTreeSums::hessian_vector(std::span<const double> scores, std::span<const double> direction,
+                                        double* of_values, double* of_scores) {
+    const double log_z = collect(scores, true);
+    if (log_z == -HUGE_VAL) return log_z;
+    collect_changes(direction);
+    distribute(of_values, of_scores, true, nullptr);
+    return log_z;
+}
+
+// The change of the logarithm of every table along a direction of the scores:
+// ∂ log message(s) = Σ_x P(x | s) Σ_i ∂ log table_i(x, s_i),  P(x | s) = Π_i table_i(x, s_i) / message(s).
+void JunctionTreeSums::collect_changes(std::span<const double> direction) {
+    change_arena_.resize(arena_.size());
+    changes_.resize(data_.size());
+    for (std::size_t i = 0; i < data_.size(); ++i)
+        changes_[i] = change_arena_.data() + (data_[i] - arena_.data());
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+        if (tree_.tables[i].maker >= 0) continue;
+        const std::int64_t* places = tree_.places.data() + tree_.tables[i].first_place;
+        for (std::int64_t j = 0; j < tree_.tables[i].size; ++j)
+            changes_[i][j] = places[j] < 0 ? 0.0 : direction[places[j]];
+    }
+    for (std::size_t c = 0; c < tree_.cliques.size(); ++c) {
+        const Clique& clique = tree_.cliques[c];
+        const bool in_logs = clique_in_logs_[c];
+        const std::int64_t n = clique.block;
+        for_each_block(clique, [&](std::int64_t begin, const std::int64_t* bases) {
+            double *out = changes_[clique.message] + begin, *total = block_sum_.data();
+            std::fill_n(out, n, 0.0);
+            std::fill_n(total, n, 0.0);
+            double* high = block_high_.data();  // the largest logarithm, in the log domain
+            std::fill_n(high, n, in_logs ? -HUGE_VAL : 0.0);
+            for (std::int64_t x = 0; in_logs && x < clique.n_summed; ++x) {
+                multiply_block<true>(kernels_, clique, data_.data(), bases, x, block_.data());
+                kernels_.raise(high, block_.data(), n);
+            }
+            std::vector<double> moves(n);
+            for (std::int64_t x = 0; x < clique.n_summed; ++x) {
+                if (in_logs) {
+                    multiply_block<true>(kernels_, clique, data_.data(), bases, x, block_.data());
+                    for (std::int64_t j = 0; j < n; ++j) block_[j] -= high[j] > -HUGE_VAL ? high[j] : 0.0;
+                    kernels_.exponentiate(block_.data(), n);
+                } else {
+                    multiply_block<false>(kernels_, clique, data_.data(), bases, x, block_.data());
+                }
+                multiply_block<true>(kernels_, clique, changes_.data(), bases, x, moves.data());
+                kernels_.add(total, block_.data(), n);
+                kernels_.add_product(out, block_.data(), moves.data(), n);
+            }
+            for (std::int64_t j = 0; j < n; ++j) out[j] = total[j] > 0 ? out[j] / total[j] : 0.0;
+        });
+    }
+}
+
+// From the last clique to the first. A table becomes P / table, as the clique that made it reads it, and its
+// change that of the logarithm of this quotient.
+void JunctionTreeSums::distribute(double* of_values, double* of_scores, bool changes, double* entropy) {
+    const ConditionedGraph& graph = tree_.conditioned;
+    if (of_values) {
+        std::fill_n(of_values, tree_.value_count, 0.0);
+        for (std::size_t v = 0; !changes && v < graph.fixed.size(); ++v)
+            if (graph.fixed[v] >= 0) of_values[tree_.first_value[v] + graph.fixed[v]] = 1.0;
+        std::fill_n(of_scores, tree_.n_scores, 0.0);
+        for (const std::int64_t place : graph.constants) of_scores[place] = changes ? 0.0 : 1.0;
+    }
+    if (entropy) *entropy = 0;
+    for (std::size_t c = tree_.cliques.size(); c-- > 0;) {
+        const Clique& clique = tree_.cliques[c];
+        const double one = 1.0, nothing = 0.0;
+        if (tree_.tables[clique.message].user < 0)
+            finish(clique.message, &one, changes ? &nothing : nullptr, of_values, of_scores);
+        if (entropy) *entropy += clique_entropy(clique, clique_in_logs_[c]);
+        distribute_clique(clique, clique_in_logs_[c], changes);
+        for (std::size_t i = 0; i < clique.inputs.size(); ++i)
+            finish(clique.inputs[i].table, probabilities_.data() + input_begins_[i],
+                   changes ? moved_.data() + input_begins_[i] : nullptr, of_values, of_scores);
+    }
+}
+
+// P of each input, and its change.
+void JunctionTreeSums::distribute_clique(const Clique& clique, bool in_logs, bool changes) {
+    const std::int64_t n = clique.block;
+    input_begins_.assign(1, 0);
+    for (const CliqueInput& input : clique.inputs)
+        input_begins_.push_back(input_begins_.back() + tree_.tables[input.table].size);
+    probabilities_.assign(input_begins_.back(), 0.0);
+    if (changes) moved_.assign(input_begins_.back(), 0.0);
+    double *belief = block_.data(), *moves = block_sum_.data();
+    for_each_block(clique, [&](std::int64_t begin, const std::int64_t* bases) {
+        for (std::int64_t x = 0; x < clique.n_summed; ++x) {
+            belief_block(clique, in_logs, bases, begin, x, belief);
+            if (changes) {
+                multiply_block<true>(kernels_, clique, changes_.data(), bases, x, moves);
+                kernels_.add(moves, changes_[clique.message] + begin, n);
+                kernels_.multiply(moves, belief, n);
+            }
+            for (std::size_t i = 0; i < clique.inputs.size(); ++i) {
+                const CliqueInput& input = clique.inputs[i];
+                const std::int64_t at = input_begins_[i] + bases[i] + input.summed[x];
+                project_block(kernels_, input, belief, n, probabilities_.data() + at);
+                if (changes) project_block(kernels_, input, moves, n, moved_.data() + at);
+            }
+        }
+    });
+}
+
+// H(x | s) of a clique: −Σ P(x, s) log P(x | s), in which no term is negative.
+double JunctionTreeSums::clique_entropy(const Clique& clique, bool in_logs) {
+    if (clique.n_summed == 1) return 0;
+    double entropy = 0;
+    const std::int64_t n = clique.block;
+    for_each_block(clique, [&](std::int64_t begin, const std::int64_t* bases) {
+        double *belief = block_.data(), *total = block_sum_.data();
+        std::fill_n(total, n, 0.0);
+        for (std::int64_t x = 0; x < clique.n_summed; ++x) {
+            belief_block(clique, in_logs, bases, begin, x, belief);
+            kernels_.add(total, belief, n);
+        }
+        for (std::int64_t x = 0; x < clique.n_summed; ++x) {
+            belief_block(clique, in_logs, bases, begin, x, belief);
+            for (std::int64_t j = 0; j < n; ++j)
+                if (belief[j] > 0) entropy += belief[j] * std::log(total[j] / belief[j]);
+        }
+    });
+    return entropy;
+}
+
+// P of a table, and its change, are known: they are written out, or prepared for the clique that made it.
+void JunctionTreeSums::finish(std::int32_t number, const double* probabilities, const double* moved,
+                              double* of_values, double* of_scores) {
+    const TreeTable& table = tree_.tables[number];
+    const double* result = moved ? moved : probabilities;
+    for (const std::int32_t v : variables_of_[number]) {
+        if (!of_values) break;
+        std::int64_t inner = 1;
+        for (std::size_t k = table.scope.size(); table.scope[--k] != v;)
+            inner *= tree_.conditioned.sizes[table.scope[k]];
+        const auto values = tree_.conditioned.values_of(v);
+        double* out = of_values + tree_.first_value[tree_.conditioned.variable[v]];
+        for (std::int64_t begin = 0, x = 0; begin < table.size; begin += inner) {
+            out[values[x]] += kernels_.sum(result + begin, inner);
+            x = x + 1 == static_cast<std::int64_t>(values.size()) ? 0 : x + 1;
+        }
+    }
+    if (table.maker < 0) {
+        const std::int64_t* places = tree_.places.data() + table.first_place;
+        for (std::int64_t i = 0; of_scores && i < table.size; ++i)
+            if (places[i] >= 0) of_scores[places[i]] = result[i];
+        return;
+    }
+    double* data = data_[number];
+    const State& state = states_[number];
+    const bool wanted_in_logs = clique_in_logs_[table.maker];
+    for (std::int64_t i = 0; i < table.size; ++i) {
+        const double p = probabilities[i];
+        if (wanted_in_logs)
+            data[i] = p > 0 ? std::log(p) - (state.in_logs ? data[i] : std::log(data[i])) - state.log_largest
+                            : -HUGE_VAL;
+        else
+            data[i] = p > 0 ? p / (state.largest * (state.in_logs ? std::exp(data[i]) : data[i])) : 0.0;
+        if (moved) changes_[number][i] = p > 0 ? moved[i] / p - changes_[number][i] : 0.0;
+    }
+}
+
+double JunctionTreeSums::sample(std::span<const double> scores, std::int64_t n, const double* uniforms,
+                                std::int32_t* out) {
+    const double log_z = collect(scores, true);
+    if (log_z == -HUGE_VAL) return log_z;
+    const std::int32_t n_free = tree_.conditioned.n_free();
+    std::vector<std::int32_t> assignment(n_free);
+    Pace pace;
+    for (std::int64_t i = 0; i < n; ++i) {
+        pace.work(64 * (n_free + 1));
+        draw(assignment, uniforms + i * n_free);
+        write_values(tree_, assignment, out + i * static_cast<std::int64_t>(tree_.conditioned.fixed.size()));
+    }
+    return log_z;
+}
+
+// From the last clique to the first: x given s.
+void JunctionTreeSums::draw(std::span<std::int32_t> assignment, const double* uniforms) {
+    std::vector<double> weights;
+    for (std::size_t c = tree_.cliques.size(); c-- > 0;) {
+        const Clique& clique = tree_.cliques[c];
+        if (clique.n_summed == 1) continue;
+        const bool in_logs = clique_in_logs_[c];
+        weights.assign(clique.n_summed, in_logs ? 0.0 : 1.0);
+        for (const CliqueInput& input : clique.inputs) {
+            const double* entries = data_[input.table] + input_place(tree_, clique, input, assignment);
+            for (std::int64_t x = 0; x < clique.n_summed; ++x) {
+                const double entry = entries[input.summed[x]];
+                weights[x] = in_logs ? weights[x] + entry : weights[x] * entry;
+            }
+        }
+        if (in_logs) {
+            const double high = *std::max_element(weights.begin(), weights.end());
+            for (double& weight : weights) weight = std::exp(weight - high);
+        }
+        double total = 0;
+        for (const double weight : weights) total += weight;
+        double left = uniforms[clique.scope.front()] * total;
+        std::int64_t chosen = -1;
+        for (std::int64_t x = 0; x < clique.n_summed; ++x) {
+            if (weights[x] == 0) continue;
+            chosen = x;
+            if ((left -= weights[x]) < 0) break;
+        }
+        assign_summed(tree_, clique, chosen, assignment);
+    }
+}
+
+}  // namespace crfkit
