@@ -53,6 +53,14 @@ def test_the_table_of_the_core_is_complete(folder: str) -> None:
     assert core_files(PAGE)[folder] == files
 
 
+def test_no_list_of_files_is_longer_than_six() -> None:
+    """The lists of "Adding a piece": numbers at the begin of a line, or within one before a file."""
+    lists = PAGE.split("## Adding a piece")[1]
+    numbers = [int(number) for number in re.findall(r"(?:^|[ (])(\d+)\. [`a-z]", lists, re.MULTILINE)]
+    assert len(numbers) > 60
+    assert max(numbers) == 6
+
+
 @pytest.mark.parametrize("gone", ["core/gone.hpp", "models/gone.py", "gone/", "gone.py", "training/gone"])
 def test_a_path_that_is_gone_is_found(gone: str) -> None:
     (found,) = paths_of(f"`{gone}` and `cli/NAME.py`, `features/…` and `CRF.fit`")
