@@ -24,6 +24,7 @@ from crfkit.models.kinds.segments import SegmentPotentials
 from crfkit.objective import Loss, Objective
 from crfkit.structures import Arc, GraphStructure, Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem
+from tests.oracles.lattice_problems import LatticeProblem
 from tests.oracles.online_reference import every_kind_of_feature
 from tests.oracles.oracle import TreeOracle
 from tests.oracles.parser_problems import ParserProblem, real_arcs
@@ -310,6 +311,21 @@ def of_segments(**kind: Any) -> Trained:
     return trained
 
 
+def of_lattices(**kind: Any) -> Trained:
+    """Word lattices."""
+    problem = LatticeProblem(**kind)
+    outputs = []
+    for n, paths in enumerate(problem.paths):
+        listed = [path for path in paths if problem.exists(n, path)]
+        counts = np.array([problem.counts(n, path) for path in listed])
+        outputs.append(Outputs(counts, np.array([problem.admits(n, path) for path in listed])))
+
+    def loss(*, single_precision: bool, n_threads: int) -> Loss:
+        return problem.found.model.potentials.loss(problem.found.data, problem.weight, n_threads)
+
+    return Trained(loss, outputs, problem.weight)
+
+
 def of_trees(*, single_root: bool, unknown: float) -> Trained:
     """Trees: what an arc has of each weight is its score where that weight is 1 and all others are 0."""
     sentences = random_treebank([1, 2, 3, 3], 3, single_root=single_root, unknown=unknown)
@@ -369,6 +385,13 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
 ]
 
+LATTICE_KINDS: list[dict[str, Any]] = [
+    {"transitions": "labels"},
+    {"transitions": "labels", "crossed": False, "partial": True},
+    {"transitions": "templates", "partial": True, "restrict": True},
+    {"transitions": None, "restrict": True},
+]
+
 ROWS: dict[str, Callable[[], Trained]] = {
     **{f"chain, {_named(kind)}": partial(of_chain, kind) for kind in KINDS},
     "chain, every kind of feature": of_every_kind_of_feature,
@@ -405,6 +428,7 @@ ROWS: dict[str, Callable[[], Trained]] = {
         for row in SEGMENT_KINDS
         for kind in (row, {**row, "of_transitions": True})
     },
+    **{f"word lattices, {_named(kind)}": partial(of_lattices, **kind) for kind in LATTICE_KINDS},
     **{
         f"trees, {'one root' if single_root else 'roots'}, {unknown:.0%} unknown": partial(
             of_trees, single_root=single_root, unknown=unknown
