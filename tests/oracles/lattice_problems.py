@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from crfkit import CRF, Lattice, WordLattice
-from crfkit.models.training.training_set import learn
+from crfkit.models.training.training_set import TrainingInput
 from tests.oracles.word_lattices import Path, active, all_paths, random_lattice
 
 BOUNDARY = ("E", "*")
-TEMPLATES = {  # and the names of their weights
+TEMPLATES: dict[str, Callable[[Any, Any], str | None]] = {  # and the names of their weights
     "%L[0]/%R[0]": lambda a, b: f"{a[0]}/{b[0]}",
     "%L[0],%L?[1]:%R[0]": lambda a, b: None if a[1] == "*" else f"{a[0]},{a[1]}:{b[0]}",
     "to %R[1]": lambda a, b: f"to {b[1]}",
@@ -34,7 +35,9 @@ class LatticeProblem:
     ) -> None:
         random = np.random.default_rng(11)
         lattices = [random_lattice(random, int(length)) for length in (1, 2, 4, 5, 6, 3, 4)]
-        fields = {"X": ("A", "x"), "Y": ("B", "*"), "Z": ("A", "y")} if transitions == "templates" else {}
+        fields: dict[Any, Any] = (
+            {"X": ("A", "x"), "Y": ("B", "*"), "Z": ("A", "y")} if transitions == "templates" else {}
+        )
         self.lattices = [
             (
                 length,
@@ -60,7 +63,7 @@ class LatticeProblem:
         )
         settings = CRF(structure, all_possible_states=True)._settings()
         X = [WordLattice(*lattice) for lattice in self.lattices]
-        self.found = learn(X, y, allowed, settings)
+        self.found = TrainingInput(X, y, allowed, settings).learn()
         self.crossed, self.transitions = crossed, transitions
         self.weight = random.uniform(0.5, 2, len(X))
         self.n_weights = self.found.model.n_weights
