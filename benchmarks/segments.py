@@ -2,7 +2,7 @@
 
 ``iteration``: value and gradient of the training objective, segments beside a chain, with the features of the preset
 `chunks`. ``lengths``: the same for random labels by the greatest length K of a segment, beside a K C + b C², fitted.
-``accuracy``: F1, on a fifth of the training sentences unless ``--test`` asks the test file. One thread; ``--quick`` is a
+``accuracy``: F1, on a part of the training sentences unless ``--test`` asks the test file. One thread; ``--quick`` is a
 smoke test.
 """
 
@@ -154,13 +154,13 @@ def in_scheme(labels: Labels, scheme: str) -> Labels:
     return found
 
 
-def split(limit: int | None, *, test: bool, last: bool) -> tuple[Data, Data]:
-    """What is learned from, and what is tested on: the test file, every fifth sentence, or the last fifth."""
+def split(limit: int | None, *, test: bool, quarter: int | None) -> tuple[Data, Data]:
+    """What is learned from, and what is tested on: the test file, a quarter, or every fifth sentence."""
     X, y = sentences(TASK, TASK.train, limit)
     if test:
         return (X, y), sentences(TASK, TASK.test, limit)
     n = len(X)
-    held = [i >= n - n // FIFTH if last else i % FIFTH == FIFTH - 1 for i in range(n)]
+    held = [i % FIFTH == FIFTH - 1 if quarter is None else 4 * i // n == quarter for i in range(n)]
 
     def part(wanted: bool) -> Data:
         chosen = [i for i, out in enumerate(held) if out == wanted]
@@ -249,7 +249,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--only", action="append", choices=["iteration", "lengths", "accuracy"], help="may be repeated"
     )
     parser.add_argument("--test", action="store_true", help="accuracy on the test file, not on training data")
-    parser.add_argument("--last", action="store_true", help="hold out the last fifth, whose articles are new")
+    parser.add_argument(
+        "--quarter", type=int, choices=range(4), help="hold out this one, whose articles are new"
+    )
     parser.add_argument(
         "--model", action="append", choices=list(MODELS), help="only this one (may be repeated)"
     )
@@ -263,11 +265,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "lengths" in only:
         results["lengths"] = lengths(quick=given.quick)
     if "accuracy" in only:
-        held_out = (
-            "the last fifth of the training sentences" if given.last else "every fifth training sentence"
-        )
+        held_out = "every fifth training sentence" if given.quarter is None else f"quarter {given.quarter}"
         results["of"] = "the test file" if given.test else held_out
-        parts = split(limit, test=given.test, last=given.last)
+        parts = split(limit, test=given.test, quarter=given.quarter)
         results["accuracy"] = accuracy(parts, given.l2, given.model or list(MODELS), limit)
     text = markdown(results)
     print(text)
