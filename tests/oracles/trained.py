@@ -299,7 +299,8 @@ def of_segments(**kind: Any) -> Trained:
             potentials.feature_map,
             data.dataset,
             data.annotation,
-            data.read,
+            data.read.cells,
+            functions=data.read.beside,
             sample_weight=problem.weight,
             single_precision=single_precision,
             n_threads=n_threads,
@@ -381,6 +382,8 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
     },
     {"scheme": "bio", "longest_weighted": 2, "facets": True, "of_segments": True, "restrict": True},
     {"scheme": "iobes", "max_length": 3, "facets": True, "partial": True},
+    {"scheme": "bio", "longest_weighted": 2, "functions": True, "of_segments": True, "restrict": True},
+    {"scheme": "iobes", "max_length": 3, "functions": True, "partial": True},
     {"scheme": "plain", "max_length": 3, "absent": (("A", "B"), ("C", None)), "restrict": True},
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
 ]
