@@ -65,7 +65,7 @@ def listed(model: CRF, x: list[Any], allowed: list[Any] | None = None) -> dict[t
         tuple(y): p
         for p, y in free.predict_nbest([x], len(LABELS) ** len(x))[0]
         if (
-            model.structure_.unseen == "soft"
+            model.structure_.chain.unseen == "soft"
             or all(pair in bigrams for pair in itertools.pairwise((START, *y, END)))
         )
         and (allowed is None or all(s is None or label in s for label, s in zip(y, allowed, strict=True)))

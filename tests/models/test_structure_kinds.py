@@ -40,10 +40,6 @@ class Runs:
     def bigrams(self) -> Bigrams | str | None:
         return self.chain.bigrams
 
-    @property
-    def unseen(self) -> str:
-        return self.chain.unseen
-
 
 @dataclass(frozen=True)
 class RunGraph(GraphStructure):

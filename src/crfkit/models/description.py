@@ -108,7 +108,7 @@ def _bigrams(model: CRF[Any]) -> dict[str, Any] | None:
     if not isinstance(bigrams, Bigrams):
         return None
     pairs = [[None if label in (START, END) else _plain(label) for label in pair] for pair in bigrams]
-    return {"unseen": model.structure_.unseen, "pairs": pairs, "picture": str(bigrams)}
+    return {"unseen": model.structure_.chain.unseen, "pairs": pairs, "picture": str(bigrams)}
 
 
 def _plain(value: Any) -> Any:

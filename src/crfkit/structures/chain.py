@@ -37,11 +37,7 @@ class SequenceStructure(Protocol):
 
     @property
     def bigrams(self) -> Bigrams | str | None:
-        """Those of the chain."""
-
-    @property
-    def unseen(self) -> str:
-        """That of the chain."""
+        """Which neighbours exist; None: all."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -59,11 +59,6 @@ class GraphStructure(ABC):
         """The only pairs of neighbouring labels that exist; None: all."""
         return self.chain.bigrams
 
-    @property
-    def unseen(self) -> str:
-        """What becomes of training sequences with other pairs, as of a `Chain`."""
-        return self.chain.unseen
-
     @abstractmethod
     def arcs(self, n_positions: int, labels: Sequence[Hashable]) -> Iterable[Arc]:
         """The arcs of all label sequences of this length, in any order."""

@@ -141,11 +141,6 @@ class Lattice:
     def bigrams(self) -> None:
         """All pairs of neighbouring labels exist."""
 
-    @property
-    def unseen(self) -> str:
-        """What becomes of pairs that training has not seen, as of a `Chain`."""
-        return self.chain.unseen
-
     def pair_names(self, before: Hashable, after: Hashable) -> list[str]:
         """The names of the weights of two neighbouring labels."""
         if self.transitions is None:

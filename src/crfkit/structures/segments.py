@@ -132,11 +132,6 @@ class Segments:
         """All labels may follow each other, and those at the start and at the end have weights too."""
         return _CHAIN
 
-    @property
-    def unseen(self) -> str:
-        """As of a `Chain`: other types after each other in the training data are an error."""
-        return _CHAIN.unseen
-
     def limit(self, name: Hashable) -> int | None:
         """The highest number of positions of a segment of this type."""
         found = self.max_length.get(name) if isinstance(self.max_length, Mapping) else self.max_length

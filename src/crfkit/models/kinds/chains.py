@@ -1,18 +1,8 @@
 """Plain chains: what models need to know of `structures.Chain`."""
 
-from typing import TYPE_CHECKING
-
 from crfkit.models.kinds.kind import StoredModel, StructureKind
-from crfkit.models.potentials import (
-    FeaturePotentials,
-    FunctionPotentials,
-    LocalPotentials,
-    potentials_without_structure,
-)
+from crfkit.models.potentials import FeaturePotentials, FunctionPotentials, LocalPotentials
 from crfkit.structures import Chain
-
-if TYPE_CHECKING:
-    from crfkit.models.settings import CRFSettings
 
 
 class ChainKind(StructureKind):
@@ -21,10 +11,6 @@ class ChainKind(StructureKind):
     structure = Chain
     written = "crfkit.Chain(…)"
     adds_to_chain = True
-
-    def find_potentials(self, settings: "CRFSettings") -> type[FeaturePotentials]:
-        """Of features, or of feature functions."""
-        return potentials_without_structure(settings)
 
     def open(self, stored: StoredModel) -> tuple[Chain, FeaturePotentials]:
         """The chain of the parameters."""

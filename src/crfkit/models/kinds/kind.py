@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from crfkit.features import FunctionMap, Labels, Template
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.files.crf_file import Contents
-from crfkit.models.potentials import FeaturePotentials
+from crfkit.models.potentials import FeaturePotentials, potentials_without_structure
 from crfkit.models.training.fingerprint import by_code
 from crfkit.models.training.training_set import TrainingInput, TrainingSet, learn_sequences
 from crfkit.structures import Chain, Growth, SequenceStructure, SpanLabels
@@ -43,7 +43,7 @@ class StructureKind:
 
     structure: ClassVar[type]  # of its specifications
     written: ClassVar[str]  # how a user writes one
-    potentials: ClassVar[type[FeaturePotentials]]
+    potentials: ClassVar[type[FeaturePotentials] | None] = None  # None: of features, or of feature functions
     model: ClassVar[type[ChainModel]] = ChainModel
     key: ClassVar[str] = ""  # which a file has among its settings, or among those of its structure
     unpack: ClassVar[Callable[..., Any] | None] = (
@@ -60,7 +60,7 @@ class StructureKind:
 
     def find_potentials(self, settings: "CRFSettings") -> type[FeaturePotentials]:
         """The potentials that training makes."""
-        return self.potentials
+        return self.potentials or potentials_without_structure(settings)
 
     def learn(self, given: TrainingInput) -> TrainingSet:
         """The model that training data call for, beside what a base has, and the data in numbers."""
