@@ -23,6 +23,7 @@ _COMMANDS = {
     "eval": "evaluate",
     "inspect": "inspect",
     "convert": "convert",
+    "infer": "infer",
     "demo": "demo",
 }
 

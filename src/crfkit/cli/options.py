@@ -106,7 +106,7 @@ def optimizer_of(options: dict[str, Any], base: Optimizer | str | None = None) -
     Settings that are not given are those of `base`, where it is of the kind that is asked for.
     """
     name = options["optimizer"]
-    given = _numbers(options["settings"])
+    given = read_settings(options["settings"])
     for setting in ("max_iterations", "tolerance"):
         if options[setting] is not None:
             given[setting] = options[setting]
@@ -146,7 +146,7 @@ def safety_of(options: dict[str, Any]) -> dict[str, Any]:
     return {"start": options["warm_start"], "checkpoint": checkpoint, "time_budget": options["time_budget"]}
 
 
-def _numbers(texts: Sequence[str]) -> dict[str, Any]:
+def read_settings(texts: Sequence[str]) -> dict[str, Any]:
     """`["rate=0.1", …]` as settings: numbers, true, false and none as what they are, all else as text."""
     found: dict[str, Any] = {}
     for text in texts:

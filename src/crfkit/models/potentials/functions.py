@@ -48,8 +48,7 @@ class FunctionPotentials(FeaturePotentials):
             for own in outputs:
                 if own.function.name in known:
                     own.adopt(known[own.function.name])
-        links = given.settings.kind.links_labels
-        map_ = FunctionMap(functions, outputs, given.labels.classes, given.settings.chain, feature_map, links)
+        map_ = FunctionMap(functions, outputs, given.labels.classes, given.settings.chain, feature_map)
         values = FunctionData(map_, given.data.dataset, given.n_threads, learn=True)
         return cls(given.encoder, feature_map, map_), given.data._replace(read=values)
 

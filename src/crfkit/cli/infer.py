@@ -1,0 +1,226 @@
+"""`crfkit infer`: marginals, partition function or best assignment of a factor graph in a UAI file."""
+
+import inspect
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from crfkit.cli.options import quiet_option, read_settings
+from crfkit.cli.progress import Display
+from crfkit.cli.streams import check_output, complain, open_output, writes_to_terminal
+from crfkit.errors import ArgumentError, InputError, NoOutputError, SizeLimitError
+
+if TYPE_CHECKING:
+    from crfkit.structures import FactorGraph
+
+TASKS = ("mar", "pr", "map")
+EXACT = "exact"
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d*)?(?:e\d+)?)\s*([KMGT]?)B?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a question is answered: functions of `crfkit.inference` for sums (PR, MAR) and maxima (MAP)."""
+
+    sums: str | None
+    maxima: str | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+METHODS = {
+    EXACT: Method("marginals", "decode"),
+    "bp": Method("belief_propagation", "max_product"),
+    "trw": Method("belief_propagation", "max_product", {"tree_reweighted": True}),
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a task asks for, and how good it is."""
+
+    log_partition: float | None = None
+    marginals: Mapping[str, Any] | None = None
+    values: Mapping[str, Any] | None = None  # an assignment
+    figures: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # converged, status and bounds of an approximate method
+    warning: str | None = None
+
+
+def infer(
+    graph: "FactorGraph", task: str, method: str = EXACT, settings: Mapping[str, Any] | None = None
+) -> Answer:
+    """Answer a task: "mar" (marginals of all variables), "pr" (log Z) or "map" (the best assignment)."""
+    from crfkit import inference
+
+    settings = dict(settings or {})
+    if method == EXACT:
+        if task == "pr":
+            _check_settings(inference.log_partition, settings, method)
+            return Answer(log_partition=inference.log_partition(graph, **settings))
+        name = "marginals" if task == "mar" else "decode"
+    else:
+        chosen = METHODS[method]
+        name = (chosen.maxima if task == "map" else chosen.sums) or ""
+        if not name:
+            raise InputError(f"--method {method} has no --task {task}, expected another method")
+        settings = dict(chosen.settings) | settings
+    function = getattr(inference, name)
+    _check_settings(function, settings, method)
+    found = function(graph, **settings)
+    if method == EXACT:
+        return (
+            Answer(marginals=found)
+            if task == "mar"
+            else Answer(values=found.output, figures={"score": found.score})
+        )
+    return _approximate(task, method, found)
+
+
+def _check_settings(function: Callable[..., Any], settings: Mapping[str, Any], method: str) -> None:
+    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for name in settings:
+        if name not in known or name == "allowed":
+            names = ", ".join(name for name in known if name != "allowed")
+            raise InputError(f"--method {method} has no setting {name}, expected one of {names}")
+
+
+def _approximate(task: str, method: str, found: Any) -> Answer:
+    """An answer of a method that may not have converged, and says so."""
+    names = ("status", "converged", "residual", "iterations", "exact", "bound", "score", "optimal")
+    figures = {name: getattr(found, name) for name in names if hasattr(found, name)}
+    warning = None if found.converged else f"{method}: {found.status}"
+    if task == "map":
+        if found.output is None:
+            raise NoOutputError(f"{method}: {found.status}")
+        return Answer(values=found.output, figures=figures, warning=warning)
+    if task == "pr":
+        return Answer(log_partition=float(found.log_partition), figures=figures, warning=warning)
+    return Answer(marginals=found.marginals, figures=figures, warning=warning)
+
+
+def write_answer(answer: Answer, stream: IO[str]) -> None:
+    """In the format of UAI results."""
+    from crfkit.data import write_uai_result
+
+    values = None if answer.values is None else np.asarray(answer.values)
+    write_uai_result(stream, log_partition=answer.log_partition, marginals=answer.marginals, values=values)
+
+
+def write_json(answer: Answer, method: str, stream: IO[str]) -> None:
+    """As one JSON object; numbers that JSON does not have are texts."""
+    content: dict[str, Any] = {"method": method}
+    if answer.log_partition is not None:
+        content |= {"log_partition": answer.log_partition, "log10_z": answer.log_partition / math.log(10)}
+    if answer.marginals is not None:
+        content["marginals"] = {name: np.asarray(row).tolist() for name, row in answer.marginals.items()}
+    if answer.values is not None:
+        content["values"] = dict(answer.values)
+    content |= answer.figures
+    json.dump({key: _finite(value) for key, value in content.items()}, stream)
+    stream.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def size_of(text: str | None) -> float | None:
+    """`1.5G`, `500 MB` or a number of bytes.
+
+    >>> size_of("1.5G")
+    1500000000.0
+    """
+    if text is None:
+        return None
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        raise InputError(f"--memory-limit {text}: expected a number of bytes, such as 500M or 4G")
+    return float(found[1]) * _UNITS[found[2].upper()]
+
+
+@click.command("infer", short_help="Answer questions on a factor graph in a UAI file.")
+@click.argument("model", type=str)
+@click.option(
+    "--evidence", type=str, metavar="FILE", help="Values of observed variables, a UAI evidence file."
+)
+@click.option(
+    "--task",
+    type=click.Choice(TASKS),
+    default="mar",
+    show_default=True,
+    help="Marginals of all variables, the partition function, or the assignment with the highest score.",
+)
+@click.option(
+    "--method",
+    type=click.Choice([*METHODS]),
+    default=EXACT,
+    show_default=True,
+    help="Exact, by belief propagation, or by its tree-reweighted form.",
+)
+@click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    help="What exact inference may take, such as 4G.  [default: half of the memory]",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of an approximate method, such as damping=0.5; repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object, not a UAI result.")
+@click.option("-o", "--output", type=str, metavar="FILE", help="Write here instead of to standard output.")
+@quiet_option
+def command(
+    model: str,
+    evidence: str | None,
+    task: str,
+    method: str,
+    memory_limit: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+    output: str | None,
+    quiet: bool,
+) -> None:
+    """Answer a question on MODEL, a factor graph in a UAI file (`-`: standard input; .gz and .xz are unpacked).
+
+    The result has the format of UAI results. Exact inference that needs more memory than the limit is refused before it
+    begins. Where an approximate method has not converged, the error stream says so.
+    """
+    from crfkit.data import read_uai
+
+    check_output(output, (model, evidence), "the output")
+    given = read_settings(settings)
+    if memory_limit is not None:
+        if method != EXACT:
+            raise ArgumentError(f"--memory-limit is for --method exact, got --method {method}")
+        given["memory_limit"] = size_of(memory_limit)
+    with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
+        display.stage(f"loading {model}")
+        graph = read_uai(sys.stdin.buffer if model == "-" else model, evidence)
+        display.stage(
+            f"{method} inference on {len(graph.variables):,} variables, {len(graph.factors):,} factors"
+        )
+        try:
+            answer = infer(graph, task, method, given)
+        except SizeLimitError as error:
+            raise SizeLimitError(f"{model}: {error} An approximate answer: --method bp") from None
+        except NoOutputError as error:
+            raise NoOutputError(f"{model}: {error}") from None
+    if answer.warning:
+        complain(f"crfkit: {answer.warning}")
+    with open_output(output) as stream:
+        if as_json:
+            write_json(answer, method, stream)
+        else:
+            write_answer(answer, stream)
