@@ -4,7 +4,8 @@ The setting of the SHO-CRF paper, Table 4, on the files at hand: MSRA (SIGHAN 20
 one label B I E S O for each character, characters and pairs of characters in a window of 5, F1 of exact spans. Side by
 side: a first-order chain; the same given the matches of the gazetteers as local features, and the 10, 20, 50 and 100 best
 label sequences of this one reranked by an averaged perceptron over higher-order features; the first chain with these
-features as patterns, whose training begins with its weights; and segments, with those that look at one span.
+features as patterns, whose training begins with its weights; and segments, with those that look at one span. `--part types`
+trains segments on persons, places and organisations.
 
 Held out of the training data are either blocks of neighbouring sentences (`--held-out blocks`), whose articles are learned
 from in part, or its last sentences (`--held-out end`), whose articles are new, as those of the test set are. `--part
@@ -17,20 +18,21 @@ import argparse
 import sys
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from benchmarks.corpora import corpus_path
 from benchmarks.gazetteers import KINDS, Gazetteers, columns
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT
 from benchmarks.memory import peak_mb
-from benchmarks.name_patterns import Configuration, NamePatterns, Row
+from benchmarks.name_patterns import NamePatterns, Row
 from benchmarks.name_segments import NameSegments
+from benchmarks.name_types import all_types, choose, only_organisations, organisations, span_labels
 from benchmarks.reranking import Candidates, Reranker
+from benchmarks.scored_labels import ScoredLabels, active, runs_of
 from crfkit import CRF, LBFGS, Chain, Patterns, SegmentMatches, Segments
 from crfkit.data import read_columns
 from crfkit.evaluation import SpanCounts, span_report, spans
@@ -38,7 +40,7 @@ from crfkit.models import UnreadColumns, UnsavableModel
 
 RESULTS = PROJECT / "benchmarks" / "results"
 QUICK = 400  # sentences of each file
-PARTS = ("table", "penalties", "families", "segments")
+PARTS = ("table", "penalties", "families", "segments", "types")
 BLOCK = 50  # neighbouring sentences that are held out or learned from together: they may be of one article
 END = 4_000  # last sentences of the training data
 N_BEST = (10, 20, 50, 100)
@@ -50,6 +52,8 @@ PATTERN_ITERATIONS = 60  # that begin with the weights of a chain
 L2 = {"patterns": 1.0, "default": 1.0}
 SEGMENT_ITERATIONS = 80
 SEGMENT_L2 = {"segments": 3.0, "default": 1.0}
+TYPES = LBFGS(max_iterations=150, tolerance=1e-4)  # of segments of three types
+LEAST, CHOSEN = 0.02, 0.35  # probabilities: of spans that are asked for, and of those that are chosen
 PENALTIES = (0.3, 1.0, 3.0)
 
 WINDOW = [
@@ -69,30 +73,28 @@ MATCHES = [
 ] + ["U90:" + "/".join(f"%x[0,{c}]" for c in range(1, len(KINDS) + 1))]
 
 
-Run = tuple[
-    int, tuple[str | tuple[str, ...] | None, ...]
-]  # first position, what the labels from there on may be
-
-
 class Corpus(NamedTuple):
     """Sentences and the labels of their characters."""
 
     texts: list[str]
     labels: list[list[str]]
+    types: list[list[str]]  # the labels of all names
 
     @classmethod
     def read(cls, file: str, n_sentences: int | None) -> Self:
         """The first sentences of a file of MSRA."""
-        texts, labels = [], []
+        texts, labels, types = [], [], []
         sequences = read_columns(corpus_path("msra", file), separator="\t", comment=None)
         for sequence in islice(sequences, n_sentences):
             texts.append("".join(row[0] for row in sequence.rows))
-            labels.append(organisations([row[1] for row in sequence.rows]))
-        return cls(texts, labels)
+            tags = [row[1] for row in sequence.rows]
+            labels.append(organisations(tags))
+            types.append(all_types(texts[-1], tags))
+        return cls(texts, labels, types)
 
     def part(self, chosen: Sequence[int]) -> Corpus:
         """These sentences."""
-        return Corpus([self.texts[n] for n in chosen], [self.labels[n] for n in chosen])
+        return Corpus(*([part[n] for n in chosen] for part in self))  # type: ignore[arg-type]
 
     def gazetteers(self) -> Gazetteers:
         """The gazetteers, with the names of these sentences."""
@@ -114,57 +116,6 @@ class Outcome(NamedTuple):
             f"{100 * figure:.2f}" for figure in (self.counts.precision, self.counts.recall, self.counts.f1)
         )
         return f"| {self.name} | {' | '.join(figures)} | {self.seconds:,.0f} |"
-
-
-class ScoredLabels(list[str]):
-    """Labels of a sentence, and the higher-order features that are seen in them."""
-
-    def __init__(self, labels: Sequence[str], runs: Mapping[Run, Sequence[str]]) -> None:
-        """`runs` are those of the sentence."""
-        super().__init__(labels)
-        self.active = [
-            weight
-            for (position, sets), weights in runs.items()
-            if fits(labels, position, sets)
-            for weight in weights
-        ]
-
-
-def runs_of(configurations: Iterable[Configuration]) -> dict[Run, list[str]]:
-    """The weights of each run of labels."""
-    runs = defaultdict[Run, list[str]](list)
-    for position, sets, weight in configurations:
-        run = tuple(tuple(allowed) if isinstance(allowed, list) else allowed for allowed in sets)
-        runs[position, run].append(weight)
-    return dict(runs)
-
-
-def fits(labels: Sequence[str], position: int, run: Sequence[str | tuple[str, ...] | None]) -> bool:
-    """Whether labels from a position on are as a run says."""
-    return all(
-        allowed is None or label in allowed
-        for allowed, label in zip(run, islice(labels, position, None), strict=False)
-    )
-
-
-def active(labels: Sequence[str]) -> Sequence[str]:
-    """The higher-order features of a label sequence that knows them."""
-    return labels.active if isinstance(labels, ScoredLabels) else ()
-
-
-def organisations(tags: Sequence[str]) -> list[str]:
-    """B I E S O for the organisations among BIO tags."""
-    chosen = [(span.start, span.end) for span in spans(tags, "IOB2") if span.type == "ORG"]
-    return span_labels(len(tags), chosen)
-
-
-def span_labels(n: int, chosen: Iterable[tuple[Any, ...]]) -> list[str]:
-    """B I E S O of n characters, for spans (start, end, …)."""
-    labels = ["O"] * n
-    for start, end, *_ in chosen:
-        length = end - start
-        labels[start:end] = ["S"] if length == 1 else ["B", *["I"] * (length - 2), "E"]
-    return labels
 
 
 def rows(texts: Sequence[str], gazetteers: Gazetteers) -> list[list[Row]]:
@@ -218,7 +169,7 @@ class Experiment:
         """Only the training data make the gazetteers."""
         self.gazetteers = train.gazetteers()
         self.patterns = NamePatterns(self.gazetteers)
-        self.X, self.y = rows(train.texts, self.gazetteers), train.labels
+        self.X, self.y, self.types = rows(train.texts, self.gazetteers), train.labels, train.types
         self.test, self.gold = rows(test.texts, self.gazetteers), test.labels
 
     def outcome(self, name: str, model: CRF, start: CRF | None = None) -> Outcome:
@@ -236,6 +187,28 @@ class Experiment:
         found = model.predict_spans(self.test, decode="f1")
         predicted = [span_labels(len(x), spans) for x, spans in zip(self.test, found, strict=True)]
         return [best, self._outcome(f"{name}, highest expected F1", predicted, best.seconds)]
+
+    def typed_outcomes(self) -> list[Outcome]:
+        """Train segments on organisations and on all names; test both, and the mean of their probabilities."""
+        plain, typed = semi_markov(self.gazetteers), semi_markov(self.gazetteers).set_params(optimizer=TYPES)
+        outcomes = [self.outcome("segments", plain)]
+        began = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnsavableModel)
+            typed.fit(self.X, self.types)
+        seconds = time.process_time() - began
+        best = [only_organisations(labels) for labels in typed.predict(self.test)]
+        outcomes.append(self._outcome("segments, three types", best, seconds))
+        probabilities = [model.predict_spans(self.test, LEAST) for model in (plain, typed)]
+        both = seconds + outcomes[0].seconds
+        for name, found, cost in (
+            ("segments, three types", probabilities[1:], seconds),
+            ("mean of both", probabilities, both),
+        ):
+            sure = [choose(some, CHOSEN) for some in zip(*found, strict=True)]
+            labels = [span_labels(len(x), chosen) for x, chosen in zip(self.test, sure, strict=True)]
+            outcomes.append(self._outcome(f"{name}, from {CHOSEN} on", labels, cost))
+        return outcomes
 
     def _outcome(self, name: str, predicted: Sequence[Sequence[Hashable]], seconds: float) -> Outcome:
         outcome = Outcome(name, span_report(self.gold, predicted, "IOBES").overall, seconds)
@@ -309,6 +282,11 @@ def segments(experiment: Experiment) -> str:
     )
 
 
+def types(experiment: Experiment) -> str:
+    """Segments that learn from persons and places too."""
+    return _markdown(experiment.typed_outcomes())
+
+
 def penalties(experiment: Experiment) -> str:
     """What penalties do to the chains and to patterns."""
     outcomes = []
@@ -373,7 +351,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     train, test = corpora(QUICK if given.quick else given.share, given.held_out, quick=given.quick)
     experiment = Experiment(train, test)
     warnings.simplefilter("ignore", UnreadColumns)  # only patterns read the columns of gazetteers
-    measured = {"table": table, "penalties": penalties, "families": families, "segments": segments}
+    measured = {
+        "table": table,
+        "penalties": penalties,
+        "families": families,
+        "segments": segments,
+        "types": types,
+    }
     texts = [
         " ".join(f"{key} {value}" for key, value in machine().items()),
         f"{len(train.texts):,} sentences to learn from, {len(test.texts):,} "

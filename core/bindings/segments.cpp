@@ -8,6 +8,7 @@
 #include "bindings/annotations.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/function_slices.hpp"
 #include "bindings/lock_release.hpp"
 #include "segments/segment_loss.hpp"
 #include "segments/segment_parts.hpp"
@@ -26,7 +27,8 @@ std::unique_ptr<ScoredSequences> score(std::shared_ptr<SegmentData> data, const 
     if (static_cast<std::int64_t>(weights.size()) != parts->n_weights)
         throw std::invalid_argument("the model has " + std::to_string(parts->n_weights) + " weights, got " +
                                     std::to_string(weights.size()));
-    if (data->design->is_split() || data->design->arcs.ptr.size() > 0 || !data->layout->facets.empty())
+    if (data->functions || data->design->is_split() || data->design->arcs.ptr.size() > 0 ||
+        !data->layout->facets.empty())
         return std::make_unique<ScoredParts>(*data->layout, *data->design, std::move(parts),
                                              std::move(weights));
     return std::make_unique<ScoredSegments>(data, std::move(parts), std::move(weights));
@@ -69,15 +71,18 @@ void bind_segments(nb::module_& m) {
             [](SegmentData* self, std::shared_ptr<Layout> layout, std::shared_ptr<Design> design,
                const SegmentModel& model, const Maybe<std::int64_t>& cell_ptr,
                const Maybe<std::int32_t>& lengths, const Maybe<std::int64_t>& ptr,
-               const Maybe<std::int32_t>& ids, const Maybe<double>& values) {
+               const Maybe<std::int32_t>& ids, const Maybe<double>& values,
+               std::shared_ptr<PythonSlices> functions, std::int64_t n_outputs) {
                 new (self) SegmentData{std::move(layout),
                                        std::move(design),
                                        model,
                                        {copy(view(cell_ptr)), copy(view(lengths)), copy(view(ptr)),
-                                        copy(view(ids)), copy(view(values))}};
+                                        copy(view(ids)), copy(view(values))},
+                                       std::move(functions),
+                                       n_outputs};
             },
             "layout"_a, "design"_a, "model"_a, "cell_ptr"_a.none(), "lengths"_a.none(), "ptr"_a.none(),
-            "ids"_a.none(), "values"_a.none())
+            "ids"_a.none(), "values"_a.none(), "functions"_a.none(), "n_outputs"_a)
         .def("score", &score, "w"_a, "n_threads"_a, nb::keep_alive<0, 1>(),
              "The sequences at weights, for questions.");
     m.def(

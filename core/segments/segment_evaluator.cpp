@@ -178,7 +178,7 @@ void SegmentEvaluator<Real>::finish(double* out, int n_threads) {
     sums_.write_rows(out, n_threads);
     segments_.add_gradient(counts_, out);
     for (std::size_t id = 0; id < own_sums_.size(); ++id)
-        out[layout_.n_weights() + static_cast<std::int64_t>(id)] += own_sums_[id];
+        out[data_.own_begin() + static_cast<std::int64_t>(id)] += own_sums_[id];
 }
 
 template class SegmentEvaluator<float>;

@@ -45,8 +45,8 @@ std::unique_ptr<DataLoss> segment_loss(std::shared_ptr<const SegmentData> data, 
                                        bool single_precision, int n_threads) {
     auto parts = std::make_shared<const SegmentParts>(data, gold, n_threads);
     // Features of transitions have weights of their own at each boundary, and facets share those of features,
-    // which the kernels do not know; a design with facets is not split.
-    if (!data->design->is_split() || data->design->arcs.ptr.size() > 0)
+    // which the kernels do not know; a design with facets is not split. Nor do they know feature functions.
+    if (data->functions || !data->design->is_split() || data->design->arcs.ptr.size() > 0)
         return std::make_unique<PartLoss>(std::move(parts), n_threads);
     return std::make_unique<SegmentLoss>(std::move(data), std::move(gold), std::move(parts), single_precision,
                                          n_threads);

@@ -23,6 +23,7 @@
 
 #include "data/design.hpp"
 #include "data/layout.hpp"
+#include "lattice/function_parts.hpp"
 
 namespace crfkit {
 
@@ -83,10 +84,16 @@ struct SegmentModel {
 };
 
 struct SegmentData {
+    // Where the own weights of segments begin.
+    std::int64_t own_begin() const { return layout->n_weights() + n_outputs; }
+
     std::shared_ptr<const Layout> layout;
     std::shared_ptr<const Design> design;
     SegmentModel model;
     SegmentFeatures features;
+    std::shared_ptr<const FunctionSlices> functions =
+        nullptr;                 // of labels; null: the design has the features
+    std::int64_t n_outputs = 0;  // weights of functions, behind the layout
 };
 
 }  // namespace crfkit

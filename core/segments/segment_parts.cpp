@@ -1,11 +1,13 @@
 #include "segments/segment_parts.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/threads.hpp"
+#include "lattice/function_factors.hpp"
 #include "training/chain_factors.hpp"
 
 namespace crfkit {
@@ -18,6 +20,9 @@ class SegmentParts::Reader final : public PartReader {
           gold_(source.gold_ ? &*source.gold_ : nullptr),
           arcs_(source.model_),
           chain_(*data_.layout, *data_.design, arcs_),
+          functions_(data_.functions ? std::make_unique<FunctionFactors>(*data_.functions, arcs_.bigrams,
+                                                                         source.n_weights)
+                                     : nullptr),
           labels_(data_.layout->n_labels),
           transitions_(arcs_.bigrams.n_arcs()),
           starts_(types_.n_types()),
@@ -29,6 +34,7 @@ class SegmentParts::Reader final : public PartReader {
         const std::int64_t begin = data_.design->sequence_ptr[n];
         T_ = data_.design->sequence_ptr[n + 1] - begin;
         chain_.load(n);
+        if (functions_) functions_->load(n);
         parts.clear();
         for (LazyFactors* factors : {&transitions_, &starts_, &ends_, &own_}) factors->clear();
         for (auto& nodes : nodes_) nodes.clear();
@@ -128,14 +134,19 @@ class SegmentParts::Reader final : public PartReader {
 
     std::int64_t add_label(std::int64_t t, std::int64_t position, std::int32_t b, Parts& parts) {
         const std::int64_t node = parts.add_node(b, !gold_ || gold_->possible(position, b));
-        parts.score_node(labels_.of(b, parts, [&] { chain_.add_features(t, b, parts); }));
+        parts.score_node(labels_.of(b, parts, [&] {
+            if (functions_)
+                functions_->add_label(t, b, parts);
+            else
+                chain_.add_features(t, b, parts);
+        }));
         return node;
     }
     void score_length(std::int32_t c, std::int64_t k, Parts& parts) {
         const std::int64_t own = types_.length_weight(c, k);
         if (own < 0) return;
         parts.score_node(own_.of(static_cast<std::int32_t>(own), parts,
-                                 [&] { parts.add_feature(data_.layout->n_weights() + own, 1); }));
+                                 [&] { parts.add_feature(data_.own_begin() + own, 1); }));
     }
     // Those of the segment of k positions that ends here.
     void score_features(std::int64_t position, std::int32_t c, std::int64_t k, Parts& parts) {
@@ -152,7 +163,7 @@ class SegmentParts::Reader final : public PartReader {
             if (own < 0) continue;
             if (!added) parts.score_node(parts.add_factor());
             added = true;
-            parts.add_feature(data_.layout->n_weights() + own, features.values[j]);
+            parts.add_feature(data_.own_begin() + own, features.values[j]);
         }
     }
 
@@ -175,6 +186,7 @@ class SegmentParts::Reader final : public PartReader {
     const Annotation* gold_;
     const ArcModel& arcs_;
     DesignFactors chain_;
+    std::unique_ptr<FunctionFactors> functions_;  // null: none
     LazyFactors labels_, transitions_, starts_, ends_, own_;
     std::int64_t T_ = 0;
     std::vector<Nodes> nodes_;               // [C]
@@ -185,7 +197,7 @@ class SegmentParts::Reader final : public PartReader {
 
 SegmentParts::SegmentParts(std::shared_ptr<const SegmentData> data, std::optional<Annotation> gold,
                            int n_threads)
-    : PartSource(data->layout->n_weights() + data->model.n_own(),
+    : PartSource(data->own_begin() + data->model.n_own(),
                  gold ? gold->weights
                       : std::vector<double>(static_cast<std::size_t>(data->design->n_sequences()), 1.0)),
       data_(std::move(data)),
@@ -194,6 +206,8 @@ SegmentParts::SegmentParts(std::shared_ptr<const SegmentData> data, std::optiona
     const Design& design = *data_->design;
     design.check_layout(*data_->layout);
     data_->model.check(data_->layout->n_labels);
+    if (data_->n_outputs < 0 || (data_->n_outputs > 0 && !data_->functions))
+        throw std::invalid_argument("there are weights of feature functions without functions");
     data_->features.check(design.n_positions(), data_->model.n_features());
     if (gold_) check_annotation(*data_->layout, design, *gold_);
     if (static_cast<std::int64_t>(weights.size()) != design.n_sequences())

@@ -60,7 +60,7 @@ bool SegmentWeights::set(const double* w) {
         near = near && (score == kAbsent || std::abs(score) <= far);
         return std::exp(score);
     };
-    own = w + data_.layout->n_weights();
+    own = w + data_.own_begin();
     arcs_.score(w, arc_scores_);
     scores_.assign(static_cast<std::size_t>(C * Q), kAbsent);
     start_.assign(static_cast<std::size_t>(Q), kAbsent);
@@ -104,7 +104,7 @@ bool SegmentWeights::set(const double* w) {
 // Positions beyond K_c up to K have weights as lengths, those beyond K through `entering` and `beyond`.
 void SegmentWeights::add_gradient(const SegmentCounts& counts, double* out) const {
     const std::int32_t C = table.n_types;
-    const std::int64_t Q = table.stride, K = table.n_lengths, own_begin = data_.layout->n_weights();
+    const std::int64_t Q = table.stride, K = table.n_lengths, own_begin = data_.own_begin();
     std::vector<double> arcs(static_cast<std::size_t>(arcs_.bigrams.n_arcs()), 0.0),
         start(static_cast<std::size_t>(data_.layout->n_labels), 0.0), end = start;
     for (std::int32_t c = 0; c < C; ++c) {

@@ -598,6 +598,8 @@ class SegmentData:  # a data set of segmentations; cells: segments that end at e
         ptr: Int64s | None,  # [cells + 1]
         ids: Int32s | None,
         values: Float64s | None,
+        functions: FunctionSlices | None,  # of labels, in place of the features of the design
+        n_outputs: int,  # weights of functions, between those of the layout and the own ones of segments
     ) -> None: ...
     def score(self, w: Float64s, n_threads: int) -> ScoredSequences: ...
 

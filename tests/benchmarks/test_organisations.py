@@ -10,8 +10,12 @@ from benchmarks.gazetteers import BLOCK, Gazetteers, Match, columns
 from benchmarks.name_patterns import NamePatterns
 from benchmarks.name_segments import NameSegments
 from benchmarks.name_spans import candidates, ending_spans, whole_names
+from benchmarks.name_types import all_types, choose, only_organisations
+from benchmarks.name_types import organisations as organisation_labels
+from benchmarks.scored_labels import ScoredLabels, runs_of
 
 from benchmarks import organisations
+from crfkit import Span
 
 needs_gazetteers = pytest.mark.skipif(
     find_corpus("zh_gazetteer", "suffix_nt.tsv") is None, reason="the gazetteers are not on this machine"
@@ -23,7 +27,22 @@ needs_corpus = pytest.mark.skipif(
 
 def test_only_organisations_become_labels() -> None:
     tags = ["B-ORG", "I-ORG", "I-ORG", "O", "B-LOC", "I-LOC", "B-ORG"]
-    assert organisations.organisations(tags) == ["B", "I", "E", "O", "O", "O", "S"]
+    assert organisation_labels(tags) == ["B", "I", "E", "O", "O", "O", "S"]
+
+
+def test_marks_between_names_of_one_type_have_a_type() -> None:
+    tags = ["B-ORG", "I-ORG", "O", "B-ORG", "O", "B-LOC", "O", "B-LOC"]
+    labels = ["B-ORG", "E-ORG", "S-ORG+ORG", "S-ORG", "O", "S-LOC", "O", "S-LOC"]
+    assert all_types("甲乙、丙、丁的戊", tags) == labels
+    assert only_organisations(labels) == ["B", "E", "O", "S", "O", "O", "O", "O"]
+
+
+def test_names_are_chosen_by_the_mean_of_probabilities() -> None:
+    one = [Span(0, 2, "", 0.5), Span(1, 4, "", 0.4), Span(5, 6, "", 0.6)]
+    other = [Span(0, 2, "LOC", 0.9), Span(1, 4, "ORG", 0.5), Span(5, 6, "ORG", 0.1)]
+    assert choose([one, other], 0.35) == [(1, 4), (5, 6)]
+    assert choose([one, other], 0.4) == [(1, 4)]
+    assert choose([one], 0.35) == [(0, 2), (5, 6)]
 
 
 def test_columns_show_the_longest_match_of_each_kind() -> None:
@@ -73,19 +92,19 @@ def test_patterns_fire_where_labels_agree() -> None:
     gazetteers = Gazetteers(["北京甲公司", "甲公司"], [[(0, 5)], []])
     text = "（北京乙公司）、北京甲公司、北京甲公司"
     rows = [(character,) for character in text]
-    runs = organisations.runs_of(NamePatterns(gazetteers)(rows))
+    runs = runs_of(NamePatterns(gazetteers)(rows))
     name = ["B", "I", "I", "I", "E"]
     labels = ["O", *name, "O", "O", *name, "O", *name]
-    right = organisations.ScoredLabels(labels, runs).active
+    right = ScoredLabels(labels, runs).active
     assert "place … 公司" in right
     assert "whole known always, once" in right
     assert "（ before … 公司" in right
     assert "from 北京 to 公司" in right
     assert right.count("twice") == right.count("members") == 1
     assert "marks disagree" not in right
-    wrong = organisations.ScoredLabels(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).active
+    wrong = ScoredLabels(["B", "I", "I", "I", "I", "E", *labels[6:]], runs).active
     assert wrong.count("marks disagree") == 1
-    assert organisations.ScoredLabels(["O"] * len(text), runs).active == []
+    assert ScoredLabels(["O"] * len(text), runs).active == []
 
 
 @needs_gazetteers
@@ -95,7 +114,7 @@ def test_rules_of_one_span_are_features_of_segments() -> None:
     found = {(start, end): names for start, end, names in NameSegments(gazetteers)(rows)}
     assert {"place … 公司", "（ before … 公司", "from 北京 to 公司"} <= {*found[1, 6]}
     assert "whole known always, once" in found[8, 13]
-    runs = organisations.runs_of(NamePatterns(gazetteers, NameSegments.FAMILIES)(rows))
+    runs = runs_of(NamePatterns(gazetteers, NameSegments.FAMILIES)(rows))
     in_patterns = {(start, start + len(run), name) for (start, run), names in runs.items() for name in names}
     assert in_patterns == {(*span, name) for span, names in found.items() for name in names}
 
@@ -108,5 +127,11 @@ def test_quick_run_has_all_rows(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert text.strip() == capsys.readouterr().out.strip()
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
     assert len(rows) == 5 + len(organisations.N_BEST)
+    organisations.main(["--quick", "--part", "types", "--out", str(tmp_path)])
+    rows += [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
+    assert [row.split("|")[1].strip() for row in rows[-2:]] == [
+        "segments, three types, from 0.35 on",
+        "mean of both, from 0.35 on",
+    ]
     for row in rows:
         assert all(0 <= float(figure) <= 100 for figure in row.split("|")[2:5])

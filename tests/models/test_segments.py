@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, FeatureFunctions, InputError, SegmentMatches, Segments, load
-from crfkit.errors import LabelError, UnsupportedError
+from crfkit import CRF, InputError, SegmentMatches, Segments, load
+from crfkit.errors import LabelError
 from crfkit.models import transition_weights
 from crfkit.structures import SegmentTypes
 from tests.oracles.segment_problems import SegmentProblem
@@ -82,11 +82,6 @@ def test_labels_that_make_no_segments_are_refused(structure: Segments, y: list[s
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
         Segments(**wrong)
-
-
-def test_segments_do_not_go_with_feature_functions() -> None:
-    with pytest.raises(UnsupportedError, match="do not go with"):
-        CRF(Segments(), features=FeatureFunctions([lambda x, label, i: 1.0])).fit(X, Y)
 
 
 def test_facets(tmp_path: Path) -> None:

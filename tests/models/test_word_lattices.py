@@ -198,7 +198,7 @@ def test_objective(kind: str, crossed: bool) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))  # the same bits
 
 
-@pytest.mark.parametrize("size", [1.0, 30.0, 400.0, 1e4])
+@pytest.mark.parametrize("size", [1.0, 30.0, 100.0, 150.0, 200.0, 400.0, 1e4])
 def test_the_evaluator_agrees_with_the_path_engine(size: float) -> None:
     """Also where scores are far apart, and beyond what it can take."""
     random = RNG(8)

@@ -14,7 +14,7 @@ import pytest
 import crfkit
 from crfkit import InputError, WordDictionary, WordSegmenter
 from crfkit.compat import read_mecab, write_mecab
-from crfkit.features import CharacterClasses, Entry, Rewriting, WordTemplates
+from crfkit.features import CharacterClasses, Entry, Rewriting, WordTemplates, join_fields, split_fields
 from crfkit.structures import CostMatrix
 
 TOOL = Path("/usr/lib/mecab/mecab-dict-index")
@@ -108,11 +108,24 @@ def test_unknown_words() -> None:
     def found(text: str) -> set[tuple[int, int, str]]:
         return {(c.start, c.end, c.entry.fields[0]) for c in dictionary().candidates(text) if not c.known}
 
+    assert (0, 2, "N") not in found("z ")  # LENGTH ends with the characters that go together
+    assert found("z,") == {(0, 1, "N"), (0, 1, "V"), (1, 2, "X")}
     assert found("zqx") == {(s, e, f) for s, e in [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)] for f in "NV"}
     assert (0, 1, "N") not in found("a1")  # the lexicon has a word, and the class does not invoke
     assert found("123") >= {(0, 3, "C"), (0, 1, "C")}  # the group, and one character
     assert found("é,é") >= {(0, 3, "X")}
     assert found("Z1") == {(0, 1, "N"), (0, 1, "V"), (0, 2, "N"), (0, 2, "V"), (1, 2, "C")}
+
+
+def test_which_fields_are_compared() -> None:
+    """Two of a word of the lexicon, one of an unknown word, in the dictionary of this file."""
+    (word,) = [c for c in dictionary().candidates("cat") if c.known and c.end == 3]
+    assert dictionary().is_right(word, 0, 3, ("N", "cat", "anything"))
+    assert not dictionary().is_right(word, 0, 3, ("N", "dog"))
+    assert not dictionary().is_right(word, 0, 2, ("N", "cat"))
+    unknown = next(c for c in dictionary().candidates("zq") if c.end == 2 and c.entry.fields[0] == "N")
+    assert dictionary().is_right(unknown, 0, 2, ("N", "zq"))
+    assert not dictionary().is_right(unknown, 0, 2, ("V", "*"))
 
 
 def test_features_are_those_of_the_templates() -> None:
@@ -122,6 +135,24 @@ def test_features_are_those_of_the_templates() -> None:
     assert arc.label == (("D,the", "D", "the"), ("D,the", "D", "the"))
     names = dictionary().structure.pair_names((("N,*", "N", "*"),) * 2, arc.label)
     assert names == ["B0:N/D", "B1:D,the/N,*"]
+
+
+def test_templates_and_rewriting() -> None:
+    """What `*` means, and which fields a word shows to either side."""
+    rewriting = "[left rewrite]\n*,*\t$1,left\n[right rewrite]\nN,*\tright,$2\n*\t$1\n"
+    made = WordDictionary.build(
+        [("cat", "N,*"), ("sat", "V,past"), ("on", "P")],
+        ["N,*"],
+        templates="UNIGRAM U:%F[0],%F?[1]\nUNIGRAM W:%F[1]\nBIGRAM B:%L[0]/%R[0]\nBIGRAM C:%L?[1]/%R[1]\nBIGRAM D:%r/%l",
+        rewriting=rewriting.replace("*,*", "(N|V),*", 1).replace("\n[right", "\n*\t$1,other\n[right", 1),
+        boundary="E,*",
+    )
+    arcs = {text: made.lattice(text, made.candidates(text)).arcs[0] for text in ("cat", "sat", "on")}
+    assert [arc.features for arc in arcs.values()] == [["W:*"], ["U:V,past", "W:past"], []]
+    cat, sat, on = (arc.label for arc in arcs.values())
+    assert made.structure.pair_names(cat, sat) == ["B:right/V", "D:right,*/V,left"]
+    assert made.structure.pair_names(sat, on) == ["B:V/P", "D:V/P,other"]
+    assert made.structure.pair_names(made.structure.boundary, cat) == ["B:E/N", "D:E/N,left"]
 
 
 def test_save_and_load(trained: WordSegmenter, tmp_path: Path) -> None:
@@ -183,6 +214,16 @@ def test_the_cheapest_of_equal_words_counts() -> None:
     found = [c for c in model.dictionary.candidates("ab") if c.start == 0]
     assert [(c.end, c.entry.cost, c.known) for c in found] == [(1, 20, True), (2, 10, False)]
     assert [(word.form, word.known) for word in model.predict(["ab"])[0]] == [("ab", False)]
+
+
+def test_whole_costs_are_summed_without_rounding() -> None:
+    """Of equally cheap analyses the last word begins as late as possible, as MeCab has it."""
+    made = WordDictionary.build([], ["N"])
+    words = [Entry("a" * n, ("N",), cost=7 * n) for n in (1, 2, 3)]
+    unknown = {kind.name: [Entry(kind.name, ("N",), cost=999)] for kind in made.classes.classes}
+    costs = CostMatrix(np.zeros((1, 1), np.int16))
+    model = WordSegmenter.from_costs(dataclasses.replace(made, words=words, unknown=unknown, costs=costs))
+    assert {word.form for n in range(40) for word in model.predict(["a" * n])[0]} == {"a"}
 
 
 def test_equal_words_of_mecab_sources_count_in_training(trained: WordSegmenter, tmp_path: Path) -> None:
@@ -328,3 +369,16 @@ def test_bad_input(trained: WordSegmenter) -> None:
 def test_bad_dictionaries(words: Any, unknown: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         WordDictionary.build(words, unknown)
+
+
+def test_a_bad_number_of_fields() -> None:
+    for compared in (-1, 0.5, "2"):
+        with pytest.raises(InputError, match=r"compared is .*, expected None or a number of fields"):
+            WordDictionary.build([], ["N"], compared=compared)  # type: ignore[arg-type]
+
+
+def test_fields_as_text() -> None:
+    """Quotation marks where they are needed, and texts with line ends or of any length."""
+    for fields in (("a", "b,c", 'd"e', '"', "", "f\ng,", "\r"), ("",), (",",), ('"x' * 100_000, "y")):
+        assert split_fields(join_fields(fields)) == fields
+    assert split_fields('a,"b""c"d,"e') == ("a", 'b"cd', "e")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import CRF, END, START, Bigrams, Segments
-from crfkit.features import Template
+from crfkit.features import FeatureFunctions, Template
 from crfkit.models.training.training_set import TrainingInput
 from tests.oracles.segmentations import SegmentWeights, labels_of, segmentations
 
@@ -21,6 +21,16 @@ TYPES = {"plain": ["A", "B", "C"]}
 def parity(x: Any, start: int, end: int) -> dict[str, float]:
     """A feature of whole segments."""
     return {"parity": (end - start) % 2 - 0.25, f"first {x[start][0]}": 1.0}
+
+
+def place(x: Any, label: str, i: int) -> float:
+    """A feature function with one output."""
+    return i - 0.5 if label != "O" else 0.25
+
+
+def word(x: Any, label: str, i: int) -> dict[str, float]:
+    """A feature function with named outputs."""
+    return {f"{x[i][0]} {label[0]}": 1.5, f"last {label}": float(i + 1 == len(x))}
 
 
 class SegmentProblem:
@@ -40,6 +50,7 @@ class SegmentProblem:
         of_transitions: bool = False,
         absent: Sequence[tuple[str | None, str | None]] = (),
         facets: bool = False,
+        functions: bool = False,
         **options: Any,
     ) -> None:
         random = np.random.default_rng(7)
@@ -82,8 +93,12 @@ class SegmentProblem:
         self.structure = Segments(max_length, **options)
         template = Template.parse(TEMPLATE + "\nB:%x[0,0]" * of_transitions, "words")
         self.facets = _facets if facets else _no_facets
-        self.crf: CRF[str] = CRF(self.structure, features=template, facets=_facets if facets else None)
-        self.found = TrainingInput(self.X, self.Y, self.allowed, self.crf._settings(), template, 1).learn()
+        self.functions = functions
+        features = FeatureFunctions([place, word], memory=0) if functions else template
+        self.crf: CRF[str] = CRF(self.structure, features=features, facets=_facets if facets else None)
+        self.found = TrainingInput(
+            self.X, self.Y, self.allowed, self.crf._settings(), None if functions else template, 1
+        ).learn()
         self.potentials = self.found.model.potentials
         self.classes: list[Any] = list(self.found.model.labels.classes)
         self.weights = SegmentWeights(self.potentials, self.classes, scheme)
@@ -112,7 +127,17 @@ class SegmentProblem:
             own[start, end] |= (
                 {"in words": 1.0} if x[start:end] in (["x"], ["y", "z"], ["z", "z", "x"]) else {}
             )
-        return self.weights.counts(segments, names, [[f"B:{word}"] for word in x], own, self.facets)
+        if self.functions:
+            names = [[] for _ in x]
+
+        def outputs(t: int, label: str) -> dict[str, float]:
+            if not self.functions:
+                return {}
+            named = {f"word:{name}": value for name, value in word(self.X[n], label, t).items()}
+            return {"place": place(self.X[n], label, t), **named}
+
+        arcs = [[f"B:{word}"] for word in x]
+        return self.weights.counts(segments, names, arcs, own, self.facets, outputs)
 
     def exists(self, n: int, segments: Any) -> bool:
         """Whether the allowed labels and the bigrams allow it."""

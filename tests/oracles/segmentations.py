@@ -72,7 +72,9 @@ class SegmentWeights:
             (name, kinds[pair // L], kinds[pair % L])
             for name, pair in zip(np.repeat(arc_names, np.diff(map_.arc_ptr)), map_.arc_triples, strict=True)
         ]
-        self.place = {key: i for i, key in enumerate([*keys, *potentials.structure_names])}
+        self.place = {
+            key: i for i, key in enumerate([*keys, *potentials.output_names, *potentials.structure_names])
+        }
         assert len(self.place) == potentials.n_weights
         self.classes, self.scheme = classes, scheme
         own = [name.rsplit(" ", 1) for name in potentials.structure_names if " length " in name]
@@ -87,15 +89,21 @@ class SegmentWeights:
         arc_names: Sequence[Sequence[str]],
         of_segments: Mapping[tuple[int, int], Mapping[str, float]] | None = None,
         facets: Callable[[str], Mapping[str, str]] = lambda label: {},
+        outputs: Callable[[int, str], Mapping[str, float]] = lambda t, label: {},
     ) -> Float64s:
-        """What a segmentation has of each weight [D]; `names` and `arc_names` are those of each position."""
+        """What a segmentation has of each weight [D]; `names` and `arc_names` are those of each position.
+
+        `outputs` are those of feature functions for a position and its label.
+        """
         found = np.zeros(len(self.place))
 
         def add(key: Any, value: float = 1.0) -> None:
             if key in self.place:
                 found[self.place[key]] += value
 
-        for position, label in zip(names, labels_of(segments, self.scheme), strict=True):
+        for t, (position, label) in enumerate(zip(names, labels_of(segments, self.scheme), strict=True)):
+            for key, number in outputs(t, label).items():
+                add(key, number)
             for name in position:
                 add((name, label))
                 for pair in facets(label).items():

@@ -24,6 +24,7 @@ from crfkit.models.kinds.segments import SegmentPotentials
 from crfkit.objective import Loss, Objective
 from crfkit.structures import Arc, GraphStructure, Patterns
 from tests.oracles.function_problems import FUNCTION_KINDS, FUNCTIONS, FunctionProblem
+from tests.oracles.lattice_problems import LatticeProblem
 from tests.oracles.online_reference import every_kind_of_feature
 from tests.oracles.oracle import TreeOracle
 from tests.oracles.parser_problems import ParserProblem, real_arcs
@@ -298,7 +299,8 @@ def of_segments(**kind: Any) -> Trained:
             potentials.feature_map,
             data.dataset,
             data.annotation,
-            data.read,
+            data.read.cells,
+            functions=data.read.beside,
             sample_weight=problem.weight,
             single_precision=single_precision,
             n_threads=n_threads,
@@ -308,6 +310,21 @@ def of_segments(**kind: Any) -> Trained:
     design = problem.potentials.design(replace(problem.found.data.dataset, inputs=problem.X), 2)
     trained.answers = problem.potentials.answerer(trained.w), design, label_sequences
     return trained
+
+
+def of_lattices(**kind: Any) -> Trained:
+    """Word lattices."""
+    problem = LatticeProblem(**kind)
+    outputs = []
+    for n, paths in enumerate(problem.paths):
+        listed = [path for path in paths if problem.exists(n, path)]
+        counts = np.array([problem.counts(n, path) for path in listed])
+        outputs.append(Outputs(counts, np.array([problem.admits(n, path) for path in listed])))
+
+    def loss(*, single_precision: bool, n_threads: int) -> Loss:
+        return problem.found.model.potentials.loss(problem.found.data, problem.weight, n_threads)
+
+    return Trained(loss, outputs, problem.weight)
 
 
 def of_trees(*, single_root: bool, unknown: float) -> Trained:
@@ -365,8 +382,17 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
     },
     {"scheme": "bio", "longest_weighted": 2, "facets": True, "of_segments": True, "restrict": True},
     {"scheme": "iobes", "max_length": 3, "facets": True, "partial": True},
+    {"scheme": "bio", "longest_weighted": 2, "functions": True, "of_segments": True, "restrict": True},
+    {"scheme": "iobes", "max_length": 3, "functions": True, "partial": True},
     {"scheme": "plain", "max_length": 3, "absent": (("A", "B"), ("C", None)), "restrict": True},
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
+]
+
+LATTICE_KINDS: list[dict[str, Any]] = [
+    {"transitions": "labels"},
+    {"transitions": "labels", "crossed": False, "partial": True},
+    {"transitions": "templates", "partial": True, "restrict": True},
+    {"transitions": None, "restrict": True},
 ]
 
 ROWS: dict[str, Callable[[], Trained]] = {
@@ -405,6 +431,7 @@ ROWS: dict[str, Callable[[], Trained]] = {
         for row in SEGMENT_KINDS
         for kind in (row, {**row, "of_transitions": True})
     },
+    **{f"word lattices, {_named(kind)}": partial(of_lattices, **kind) for kind in LATTICE_KINDS},
     **{
         f"trees, {'one root' if single_root else 'roots'}, {unknown:.0%} unknown": partial(
             of_trees, single_root=single_root, unknown=unknown

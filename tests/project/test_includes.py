@@ -29,7 +29,7 @@ MAP: dict[str, set[str]] = {
         "lattice",
     },  # feature functions beside patterns
     "output_graphs": {"base", "data", "paths", "training", "lattice"},  # feature functions in their graphs
-    "segments": {"base", "kernels", "data", "paths", "training"},
+    "segments": {"base", "kernels", "data", "paths", "training", "lattice"},  # feature functions of labels
     "graphs": {"base", "kernels", "data", "training"},
     "trees": {"base", "kernels", "training"},
     "formats": {"base", "text", "data"},

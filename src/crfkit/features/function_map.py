@@ -26,6 +26,7 @@ class FunctionMap:
     labels: tuple[Hashable, ...]  # [L]
     structure: Chain  # whether there are arcs from the start and into the end
     feature_map: FeatureMap  # the other weights: those of plain arcs
+    links: bool = True  # plain arcs link neighbouring labels; otherwise the structure has them
 
     @lazy_property
     def layout(self) -> _core.Layout:
@@ -66,7 +67,11 @@ class FunctionMap:
 
     @property
     def _look_at_arcs(self) -> bool:
-        return len(self.feature_map.arc_before) > 0 or any(f.on_arcs for f in self.functions)
+        return self._has_plain_arcs or any(f.on_arcs for f in self.functions)
+
+    @property
+    def _has_plain_arcs(self) -> bool:
+        return self.links and len(self.feature_map.arc_before) > 0
 
     @lazy_property
     def boundary(self) -> tuple[Flags, Flags]:
@@ -79,9 +84,7 @@ class FunctionMap:
             starts[after[(before == L) & (after < L)]] = 1
             ends[before[(after == L) & (before < L)]] = 1
         starts *= self.structure.start and self._look_at_arcs
-        ends *= self.structure.end and (
-            len(self.feature_map.arc_before) > 0 or any(f.end for f in self.functions)
-        )
+        ends *= self.structure.end and (self._has_plain_arcs or any(f.end for f in self.functions))
         return starts, ends
 
     @lazy_property
@@ -118,7 +121,7 @@ class FunctionMap:
     def arc_weights(self, before: Int32s, after: Int32s) -> Int32s | None:
         """The weight of each plain arc, counted from the first of them; −1 where it has none; None: none has any."""
         known = self.feature_map.arc_before, self.feature_map.arc_after
-        if not len(known[0]):
+        if not self._has_plain_arcs:
             return None
         L = len(self.labels)
         codes, wanted = (

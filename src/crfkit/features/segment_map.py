@@ -24,6 +24,7 @@ from crfkit.arrays import Bools, Int32s, Int64s, offsets
 from crfkit.errors import ImpossibleLabelsError, reword
 from crfkit.features.dataset import Annotation, Dataset, sequence_weights
 from crfkit.features.feature_map import FeatureMap, Purpose
+from crfkit.features.function_data import FunctionData
 from crfkit.features.seen_segments import SeenSegments
 from crfkit.features.segment_features import SegmentCells, SegmentReader
 from crfkit.lazy import lazy_property
@@ -241,13 +242,18 @@ class SegmentMap:
         cells: SegmentCells | None,
         n_threads: int,
         *,
+        functions: FunctionData | None = None,
         purpose: Purpose = "questions",
     ) -> _core.SegmentData:
-        """A data set, with the features of its segments, for the native core."""
+        """A data set, with the features of its segments, for the native core.
+
+        `functions`: feature functions on the data set, in place of the features of the map.
+        """
         design = feature_map.design(dataset, n_threads, purpose=purpose)
         of_segments = (None,) * 5 if cells is None else cells
         model = self._model(int(np.diff(dataset.sequence_ptr).max(initial=0)))
-        return _core.SegmentData(feature_map.layout, design, model, *of_segments)
+        of_labels = (None, 0) if functions is None else (functions.native(), sum(functions.map.sizes))
+        return _core.SegmentData(feature_map.layout, design, model, *of_segments, *of_labels)
 
     def loss(
         self,
@@ -256,14 +262,15 @@ class SegmentMap:
         annotation: Annotation,
         cells: SegmentCells | None,
         *,
+        functions: FunctionData | None = None,
         sample_weight: npt.ArrayLike | None = None,
         single_precision: bool = True,
         n_threads: int = 1,
     ) -> _core.DataLoss:
         """The loss over the segmentations of a data set, for `Objective`."""
         weights = sequence_weights(sample_weight, dataset.n_sequences)
-        purpose: Purpose = "patterns" if feature_map.facets is None else "questions"
-        data = self.data(feature_map, dataset, cells, n_threads, purpose=purpose)
+        purpose: Purpose = "patterns" if feature_map.facets is None and functions is None else "questions"
+        data = self.data(feature_map, dataset, cells, n_threads, functions=functions, purpose=purpose)
         given = annotation.labels, *annotation.set_arrays, weights
         try:
             return _core.segment_loss(data, *given, single_precision, n_threads)

@@ -1,17 +1,25 @@
 """Fields of words as text: separated by commas, in quotation marks where they have a comma themselves."""
 
-import csv
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from crfkit.errors import ArgumentError, reword
+
+_FIELD = re.compile(r'(?:"((?:[^"]|"")*+)"?)?([^,]*)')  # what stands in quotation marks, and what follows it
 
 
 def split_fields(text: str) -> tuple[str, ...]:
     """The fields of a text."""
     if '"' not in text:
         return tuple(text.split(","))
-    return tuple(next(csv.reader([text])))
+    fields, at = [], 0
+    while at <= len(text):
+        found = _FIELD.match(text, at)
+        assert found is not None  # it matches every text
+        fields.append((found[1] or "").replace('""', '"') + found[2])
+        at = found.end() + 1
+    return tuple(fields)
 
 
 def join_fields(fields: Sequence[str]) -> str:

@@ -75,6 +75,10 @@ class WordDictionary:
 
     def __post_init__(self) -> None:
         """Sort the words by their forms."""
+        for name in ("compared", "unknown_compared"):
+            n_fields = getattr(self, name)
+            if n_fields is not None and not (isinstance(n_fields, int) and n_fields >= 0):
+                raise ArgumentError(f"{name} is {n_fields!r}, expected None or a number of fields")
         by_form: dict[str, list[Entry]] = {}
         for word in self.words:
             by_form.setdefault(word.form, []).append(word)

@@ -28,10 +28,19 @@ TYPE = "WordSegmenter"
 
 def save(segmenter: WordSegmenter, path: str | os.PathLike[str]) -> None:
     """Write the file."""
+    data = to_bytes(segmenter)
+    with disk.replacing(path) as stream:
+        stream.write(data)
+
+
+def to_bytes(segmenter: WordSegmenter) -> bytes:
+    """The bytes of the file; UnsavableError where there is nothing that it could hold."""
     dictionary = segmenter.dictionary
     if dictionary.costs is not None:
         raise UnsavableError("its costs are known: compat.write_mecab writes them")
-    file = model_file.decode(segmenter.crf_._to_bytes(), str(path))
+    if not hasattr(segmenter, "crf_"):
+        raise UnsavableError("the segmenter is not trained: call fit first")
+    file = model_file.decode(segmenter.crf_._to_bytes())
     unknown = [(kind, entry) for kind, entries in dictionary.unknown.items() for entry in entries]
     settings, arrays = dict(file.settings), dict(file.arrays)
     n_bytes = dict(settings["bytes"])
@@ -53,8 +62,7 @@ def save(segmenter: WordSegmenter, path: str | os.PathLike[str]) -> None:
             "distinct": dictionary.distinct,
         },
     }
-    with disk.replacing(path) as stream:
-        stream.write(model_file.encode(ModelFile(TYPE, settings, arrays)))
+    return model_file.encode(ModelFile(TYPE, settings, arrays))
 
 
 def read_dictionary(file: ModelFile) -> WordDictionary:

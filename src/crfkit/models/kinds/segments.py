@@ -3,19 +3,19 @@
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s, Int32s
-from crfkit.errors import FileFormatError, UnsupportedError
-from crfkit.features import Dataset, Labels, SegmentMap, without_spans
+from crfkit.errors import UnsupportedError
+from crfkit.features import Dataset, Labels, SegmentCells, SegmentMap, without_spans
 from crfkit.inference import Answerer
 from crfkit.models.files import segment_file
 from crfkit.models.kinds.kind import StoredModel, StructureKind
 from crfkit.models.kinds.segment_model import SegmentModel, refuse_allowed
-from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
+from crfkit.models.potentials import FeaturePotentials, Learning, StructurePotentials, TrainingData
 from crfkit.models.training.training_set import TrainingInput, TrainingSet
 from crfkit.objective import Loss
 from crfkit.structures import Chain, SegmentExtractor, Segments, SpanLabels
@@ -24,9 +24,16 @@ if TYPE_CHECKING:
     from crfkit.models.settings import CRFSettings
 
 
+class _Read(NamedTuple):
+    """What is read of training data."""
+
+    cells: SegmentCells | None  # the features of segments
+    beside: Any  # the values of feature functions
+
+
 @dataclass(frozen=True, eq=False)
-class SegmentPotentials(FeaturePotentials):
-    """Weights of features and of transitions between segments, and behind them those of segments as a whole."""
+class SegmentPotentials(StructurePotentials):
+    """Weights of features or of feature functions, and of transitions between segments; behind them those of segments."""
 
     segments: SegmentMap
 
@@ -47,8 +54,10 @@ class SegmentPotentials(FeaturePotentials):
             before,
             all_possible_states=given.settings.all_possible_states,
         )
-        found = cls(given.encoder, segments.at_boundaries(given.feature_map), segments)
-        return found, data._replace(read=segments.cells(dataset))
+        at_boundaries = segments.at_boundaries(given.feature_map)
+        beside, functions, data = cls.learn_beside(given._replace(feature_map=at_boundaries))
+        found = cls(given.encoder, beside.feature_map, segments, functions=functions)
+        return found, data._replace(read=_Read(segments.cells(dataset), data.read))
 
     @property
     def structure_names(self) -> tuple[str, ...]:
@@ -72,9 +81,9 @@ class SegmentPotentials(FeaturePotentials):
 
     @property
     def own_blocks(self) -> dict[str, int]:
-        """Lengths, and features of segments."""
+        """Those of functions, then lengths, and features of segments."""
         n_pairs = len(self.segments.pair_types)
-        return {"lengths": self.segments.n_weights - n_pairs, "segments": n_pairs}
+        return {**self.beside.own_blocks, "lengths": self.segments.n_weights - n_pairs, "segments": n_pairs}
 
     @property
     def needs_inputs(self) -> bool:
@@ -101,7 +110,8 @@ class SegmentPotentials(FeaturePotentials):
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Segmentations."""
-        return self.segments.data(self.feature_map, dataset, self.segments.cells(dataset), n_threads)
+        cells, values = self.segments.cells(dataset), self.values(dataset, n_threads)
+        return self.segments.data(self.feature_map, dataset, cells, n_threads, functions=values)
 
     def answerer(self, weights: Float64s) -> Answerer:
         """On segmentations."""
@@ -113,44 +123,46 @@ class SegmentPotentials(FeaturePotentials):
             self.feature_map,
             data.dataset,
             data.annotation,
-            data.read,
+            data.read.cells,
+            functions=data.read.beside,
             sample_weight=sample_weight,
             n_threads=n_threads,
         )
 
     def contents(self) -> dict[str, Any]:
         """With the types of segments and their lengths."""
-        return super().contents() | {"pack_own": partial(segment_file.pack, self.segments)}
+        return self.beside.contents() | {"pack_own": partial(segment_file.pack, self.segments)}
 
     def list_compared(self, data: TrainingData) -> Iterator[Any]:
         """What segments have weights for, and the features of each."""
-        yield self.segments.keys, self.segments.exists, data.read
+        yield self.segments.keys, self.segments.exists, data.read.cells
+        if self.functions is not None:
+            yield from self.beside.list_compared(data._replace(read=data.read.beside))
 
     def list_compared_input(self, dataset: Dataset) -> Iterator[Any]:
-        """The features of segments."""
+        """The features of segments, and the values of functions."""
         yield self.segments.cells(dataset)
+        yield from self.beside.list_compared_input(dataset)
 
     def _prune_own(self, used: Bools) -> tuple[Self, Bools]:
-        """Features of segments without a weight go; lengths stay."""
-        n_lengths = self.own_blocks["lengths"]
-        return replace(self, segments=self.segments.keep(used[n_lengths:])), np.concatenate(
-            [np.ones(n_lengths, np.bool_), used[n_lengths:]]
+        """Features of segments without a weight go; outputs of functions and lengths stay."""
+        n_kept = len(used) - self.own_blocks["segments"]
+        return replace(self, segments=self.segments.keep(used[n_kept:])), np.concatenate(
+            [np.ones(n_kept, np.bool_), used[n_kept:]]
         )
 
     def find_touched(self, data: TrainingData) -> Bools:
         """Of the features of segments, too, those that occur."""
-        touched = super().find_touched(data)
-        if data.read is not None:
-            n_features = len(self.segments.features)
-            occurs = np.bincount(data.read.ids, minlength=n_features) > 0
-            touched[self.n_weights - self.own_blocks["segments"] :] = np.repeat(
-                occurs, np.diff(self.segments.pair_ptr)
-            )
-        return touched
+        touched = self.beside.find_touched(data._replace(read=data.read.beside))
+        of_segments = np.ones(self.own_blocks["segments"], np.bool_)
+        if data.read.cells is not None:
+            occurs = np.bincount(data.read.cells.ids, minlength=len(self.segments.features)) > 0
+            of_segments = np.repeat(occurs, np.diff(self.segments.pair_ptr))
+        return np.concatenate([touched, np.ones(self.own_blocks["lengths"], np.bool_), of_segments])
 
     def find_unsavable(self) -> str | None:
         """Functions are named by import path, which not every function has."""
-        return segment_file.unsavable(self.segments.structure) or super().find_unsavable()
+        return segment_file.unsavable(self.segments.structure) or self.beside.find_unsavable()
 
 
 class SegmentKind(StructureKind):
@@ -163,11 +175,16 @@ class SegmentKind(StructureKind):
     key = "segments"
     unpack = staticmethod(segment_file.unpack)
     calls_functions = True
+    links_labels = False
 
     def check(self, settings: "CRFSettings") -> None:
-        """Feature functions score pairs of labels."""
-        if settings.functions is not None:
-            raise UnsupportedError("Segments do not go with feature functions: expected other features")
+        """Feature functions may look at one label; what links are segments."""
+        for function in settings.functions or ():
+            if function.on_arcs:
+                raise UnsupportedError(
+                    f"the feature function {function.name!r} is one of two labels, which does not go with Segments: "
+                    "expected f(x, label, i)"
+                )
 
     def learn(self, given: TrainingInput) -> TrainingSet:
         """Labels of IOB1 have been read as those of BIO."""
@@ -200,8 +217,7 @@ class SegmentKind(StructureKind):
 
     def open(self, stored: StoredModel) -> tuple[Segments, SegmentPotentials]:
         """The segments, with the functions that are given."""
-        if stored.functions is not None:
-            raise FileFormatError("it has segments, and feature functions")
         segments: SegmentMap = stored.contents.own
         structure = segment_file.with_functions(segments.structure, stored.given, trust=stored.trust)
-        return structure, SegmentPotentials(*stored.features, replace(segments, structure=structure))
+        segments = replace(segments, structure=structure)
+        return structure, SegmentPotentials(*stored.features, segments, functions=stored.functions)

@@ -48,7 +48,8 @@ class FunctionPotentials(FeaturePotentials):
             for own in outputs:
                 if own.function.name in known:
                     own.adopt(known[own.function.name])
-        map_ = FunctionMap(functions, outputs, given.labels.classes, given.settings.chain, feature_map)
+        links = given.settings.kind.links_labels
+        map_ = FunctionMap(functions, outputs, given.labels.classes, given.settings.chain, feature_map, links)
         values = FunctionData(map_, given.data.dataset, given.n_threads, learn=True)
         return cls(given.encoder, feature_map, map_), given.data._replace(read=values)
 
