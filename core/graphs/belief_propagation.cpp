@@ -75,7 +75,8 @@ class BeliefReader {
         }
         const std::int64_t begin = graph_.table_ptr[f], size = graph_.table_ptr[f + 1] - begin;
         std::fill_n(belief, size, Domain::zero);
-        messages_.each_configuration(f, w_, [&](std::int64_t place) {
+        each_configuration(graph_, f, w_.at, [&](std::int64_t place) {
+            if (messages_.weight(place) == Domain::zero) return;
             double product = messages_.weight(place);
             for (std::size_t k = 0; k < scope.size(); ++k)
                 product = Domain::times(product, w_.rows[k][w_.at[k]]);
@@ -168,7 +169,7 @@ double BeliefPropagation::upper_bound(const Messages& messages, std::span<const 
                 messages.to_log(messages.message(static_cast<std::int64_t>(e))[i - plan_.message_ptr[e]]));
     double sum = 0;
     std::vector<double> divided;
-    typename Messages::Workspace w(plan_);
+    std::vector<std::int32_t> at(largest_arity(graph));
     for (std::size_t t = 0; t < forests_.size(); ++t) {
         divided.clear();
         for (std::int64_t f = 0; f < graph.n_tables(); ++f)
@@ -184,18 +185,13 @@ double BeliefPropagation::upper_bound(const Messages& messages, std::span<const 
             }
         for (const std::int64_t f : forests_[t]) {
             const auto scope = graph.scope(f);
-            std::fill(w.at.begin(), w.at.end(), 0);
-            for (std::int64_t place = graph.table_ptr[f]; place < graph.table_ptr[f + 1]; ++place) {
+            each_configuration(graph, f, at, [&](std::int64_t place) {
                 double score = scores[place] / appearance_[f];
                 for (std::size_t k = 0; k < scope.size(); ++k)
                     score -=
-                        logs[plan_.message_ptr[graph.scope_ptr[f] + static_cast<std::int64_t>(k)] + w.at[k]];
+                        logs[plan_.message_ptr[graph.scope_ptr[f] + static_cast<std::int64_t>(k)] + at[k]];
                 divided.push_back(score);
-                for (std::size_t k = scope.size(); k-- > 0;) {
-                    if (++w.at[k] < graph.cardinalities[scope[k]]) break;
-                    w.at[k] = 0;
-                }
-            }
+            });
         }
         const Beliefs forest = of_forests_[t].run(divided, allowed, options);
         if (!forest.possible) throw Contradiction{};

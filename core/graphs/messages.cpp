@@ -5,9 +5,7 @@ namespace crfkit {
 template <class Domain>
 Messages<Domain>::Workspace::Workspace(const MessagePlan& plan)
     : in(static_cast<std::size_t>(plan.widest)), out(static_cast<std::size_t>(plan.widest)) {
-    std::size_t arity = 1;
-    for (std::int64_t f = 0; f < plan.graph.n_tables(); ++f)
-        arity = std::max(arity, plan.graph.scope(f).size());
+    const std::size_t arity = largest_arity(plan.graph);
     prefix.resize(arity + 1);
     at.resize(arity);
     rows.resize(arity);
@@ -110,7 +108,8 @@ void Messages<Domain>::send(std::int64_t f, Workspace& w) const {
         }
         std::fill_n(w.out.data(), offset, Domain::zero);
         w.prefix[0] = Domain::one;
-        each_configuration(f, w, [&](std::int64_t place) {
+        each_configuration(plan_.graph, f, w.at, [&](std::int64_t place) {
+            if (weights_[place] == Domain::zero) return;
             for (std::size_t k = 0; k + 1 < scope.size(); ++k)
                 w.prefix[k + 1] = Domain::times(w.prefix[k], w.rows[k][w.at[k]]);
             double suffix = weights_[place];

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "graphs/configurations.hpp"
 #include "graphs/message_domain.hpp"
 #include "graphs/message_plan.hpp"
 #include "kernels/graph_rows.hpp"
@@ -56,10 +57,6 @@ class Messages {
     const double* message(std::int64_t edge) const { return messages_.data() + plan_.message_ptr[edge]; }
     const MessagePlan& plan() const { return plan_; }
 
-    // Calls visit(place, values) for each configuration of table f that is possible.
-    template <class Visit>
-    void each_configuration(std::int64_t f, Workspace& w, const Visit& visit) const;
-
   private:
     void cavity(std::int64_t edge, double* out) const;
 
@@ -72,21 +69,6 @@ class Messages {
     std::vector<double> raised_;    // the same to the power of ρ; empty without weights
     double constant_ = 0;
 };
-
-template <class Domain>
-template <class Visit>
-void Messages<Domain>::each_configuration(std::int64_t f, Workspace& w, const Visit& visit) const {
-    const auto scope = plan_.graph.scope(f);
-    const auto arity = static_cast<std::int64_t>(scope.size());
-    std::fill(w.at.begin(), w.at.end(), 0);
-    for (std::int64_t place = plan_.graph.table_ptr[f]; place < plan_.graph.table_ptr[f + 1]; ++place) {
-        if (weights_[place] != Domain::zero) visit(place);
-        for (std::int64_t k = arity - 1; k >= 0; --k) {
-            if (++w.at[k] < plan_.graph.cardinalities[scope[k]]) break;
-            w.at[k] = 0;
-        }
-    }
-}
 
 extern template class Messages<Sums<PlainNumbers>>;
 extern template class Messages<Sums<Logarithms>>;

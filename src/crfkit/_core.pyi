@@ -686,6 +686,36 @@ class JunctionTree:  # a plan of exact inference; allowed [Σ cardinalities]
         self, scores: Float64s, n: int, uniforms: Float64s
     ) -> tuple[float, Int32s]: ...  # uniforms [n · n_free] → [n, V]
 
+# Approximate inference: the fields of the result's struct in the header of the same name; None: the search for a possible
+# assignment was given up. allowed [values]
+
+def mean_field(
+    graph: FactorGraph,
+    scores: Float64s,
+    allowed: npt.NDArray[np.bool_] | None,
+    tolerance: float,
+    max_iterations: int,
+) -> dict[str, Any] | None: ...
+def gibbs(
+    graph: FactorGraph,
+    scores: Float64s,
+    allowed: npt.NDArray[np.bool_] | None,
+    n: int,
+    burn_in: int,
+    thin: int,
+    n_chains: int,
+    seed: int,
+    blocked: bool,
+    n_threads: int,
+) -> dict[str, Any] | None: ...
+def solve_map(
+    graph: FactorGraph,
+    scores: Float64s,
+    allowed: npt.NDArray[np.bool_] | None,
+    max_iterations: int,
+    tolerance: float,
+) -> dict[str, Any] | None: ...
+
 class ScoredPaths(
     ScoredGraph
 ):  # scores [A], −inf for an arc that is absent; marginals of arcs [A] and of nodes

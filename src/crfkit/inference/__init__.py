@@ -17,7 +17,7 @@ that are allowed at each position: a bool array [T, L] or an `AllowedLabels`; fo
 A `FactorGraph` has scores of its own. `plan` tells what memory and how many operations exact inference on it takes.
 
 Of many chains at once: `ChainBatch`; of many semi-Markov chains of plain scores: `SegmentBatch`.
-Of factor graphs, approximately: `belief_propagation`, `max_product`.
+Of factor graphs, approximately: `belief_propagation`, `mean_field`, `gibbs`; `max_product`, `map_estimate`.
 Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
 """
 
@@ -35,8 +35,10 @@ from crfkit.inference.message_passing import (
     BeliefPropagationResult,
     MapResult,
     belief_propagation,
+    map_estimate,
     max_product,
 )
+from crfkit.inference.monte_carlo import GibbsResult, gibbs
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
 from crfkit.inference.segment_batch import SegmentBatch
 from crfkit.inference.span_sets import best_expected_f1, check_decoding, likely_spans, select_spans
@@ -44,6 +46,7 @@ from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
 from crfkit.inference.tree_parser import TreeParser
+from crfkit.inference.variational import MeanFieldResult, mean_field
 
 __all__ = [
     *questions.__all__,
@@ -53,8 +56,10 @@ __all__ = [
     "ChainBatch",
     "ChainPotentials",
     "FunctionPotentials",
+    "GibbsResult",
     "GraphPotentials",
     "MapResult",
+    "MeanFieldResult",
     "PatternPotentials",
     "Plan",
     "SegmentBatch",
@@ -64,9 +69,12 @@ __all__ = [
     "best_expected_f1",
     "check_decoding",
     "count",
+    "gibbs",
     "likely_spans",
     "log_count",
+    "map_estimate",
     "max_product",
+    "mean_field",
     "minimum_risk",
     "plan",
     "select_spans",

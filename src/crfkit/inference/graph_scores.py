@@ -10,6 +10,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.errors import ArgumentError
 from crfkit.structures import Assignment, FactorGraph, GraphMarginals, NoOutputError
 
 IMPOSSIBLE = "Factor graph: no assignment is possible; factors or allowed values exclude every one."
@@ -50,6 +51,29 @@ class GraphScores:
         """The values of the graph's own variables."""
         return Assignment(self.graph.variables, values[: self.graph.tables.n_variables].astype(np.int32))
 
+    def checked(self, answer: dict[str, Any] | None) -> dict[str, Any]:
+        """What the core answers, unless it found no possible assignment to begin with."""
+        if answer is None:
+            raise NoOutputError(
+                "Factor graph: no possible assignment was found in the number of steps that the search takes."
+            )
+        if not answer["possible"]:
+            raise self.no_output()
+        return answer
+
     def no_output(self) -> NoOutputError:
         """The error for a graph without a possible assignment."""
         return NoOutputError(IMPOSSIBLE)
+
+
+def check_counts(**numbers: int) -> None:
+    """Raises unless each of the numbers is 1 or more."""
+    for name, number in numbers.items():
+        if number < 1:
+            raise ArgumentError(f"{name} is {number}, expected 1 or more.")
+
+
+def check_tolerance(tolerance: float) -> None:
+    """Raises unless it is positive."""
+    if not tolerance > 0:
+        raise ArgumentError(f"tolerance is {tolerance}, expected a positive number.")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from crfkit import _core
 from crfkit.errors import ArgumentError
-from crfkit.inference.graph_scores import GraphScores
+from crfkit.inference.graph_scores import GraphScores, check_counts, check_tolerance
 from crfkit.structures import Assignment, FactorGraph, GraphMarginals
 
 Schedule = Literal["residual", "sequential", "synchronous"]
@@ -129,6 +129,50 @@ def max_product(
     )
 
 
+def map_estimate(
+    graph: FactorGraph,
+    *,
+    allowed: Mapping[Any, Any] | None = None,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-9,
+) -> MapResult:
+    """An assignment with a high score, with an upper bound on all scores.
+
+    The bound is the dual of the linear relaxation, lowered by block coordinate descent with smoothing; it holds whenever
+    the descent ends. Where it meets the score the assignment is proved best (`optimal`). `tolerance` is that of the gap,
+    relative to the score; `converged` says that the descent ended there or gained nothing more. `residual` is the gap.
+
+    >>> graph = FactorGraph.from_arrays([2, 2], [(0, 1), (0,)], [[[0.0, 2.0], [2.0, 0.0]], [0.0, 1.0]], ["a", "b"])
+    >>> result = map_estimate(graph)
+    >>> dict(result.output), result.score, result.optimal
+    ({'a': 1, 'b': 0}, 3.0, True)
+    """
+    check_tolerance(tolerance)
+    check_counts(max_iterations=max_iterations)
+    problem = GraphScores.of(graph, allowed)
+    run = problem.checked(
+        _core.solve_map(problem.core, problem.scores, problem.allowed, max_iterations, tolerance)
+    )
+    output = problem.assignment(run["best"]) if len(run["best"]) else None
+    gap = max(0.0, run["bound"] - run["score"])
+    if output is None:
+        status = "no possible assignment was found"
+    elif run["optimal"]:
+        status = f"optimal: the bound meets the score after {run['iterations']} iterations"
+    else:
+        ended = "the bound falls no further" if run["converged"] else "not converged"
+        status = f"{ended} after {run['iterations']} iterations: gap {gap:.3g}"
+    return MapResult(
+        output=output,
+        score=run["score"],
+        bound=max(run["bound"], run["score"]),
+        converged=run["optimal"] or run["converged"],
+        residual=gap,
+        iterations=float(run["iterations"]),
+        status=status,
+    )
+
+
 def _run(
     problem: GraphScores,
     schedule: str,
@@ -145,18 +189,13 @@ def _run(
         raise ArgumentError(f"schedule is {schedule!r}, expected one of {', '.join(map(repr, SCHEDULES))}.")
     if not 0 <= damping < 1:
         raise ArgumentError(f"damping is {damping}, expected 0 ≤ damping < 1.")
-    if not tolerance > 0:
-        raise ArgumentError(f"tolerance is {tolerance}, expected a positive number.")
-    for name, number in (("max_iterations", max_iterations), ("n_threads", n_threads)):
-        if number < 1:
-            raise ArgumentError(f"{name} is {number}, expected 1 or more.")
+    check_tolerance(tolerance)
+    check_counts(max_iterations=max_iterations, n_threads=n_threads)
     plan = _core.BeliefPropagation(problem.core, tree_reweighted)
     run = plan.run(
         problem.scores, problem.allowed, schedule, maximise, damping, tolerance, max_iterations, n_threads
     )
-    if not run["possible"]:
-        raise problem.no_output()
-    return run, plan.is_exact
+    return problem.checked(run), plan.is_exact
 
 
 def _status(run: dict[str, Any], exact: bool, tolerance: float) -> str:
