@@ -60,7 +60,7 @@ def some_outputs(instance: Instance, random: np.random.Generator, n: int = 5) ->
 
 def listed(output: Any) -> Any:
     """An output as the oracle lists it."""
-    return tuple(tuple(entry) if isinstance(entry, list) else entry for entry in output.tolist())
+    return tuple(tuple(entry) if isinstance(entry, list) else entry for entry in np.asarray(output).tolist())
 
 
 def assert_log(value: float, expected: float, instance: Instance) -> None:

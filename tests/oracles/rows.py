@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracles.graph_instances import GRAPHS, GraphInstance, draw_graph_instance
 from tests.oracles.instances import CHAINS, ChainInstance, draw_chain
 from tests.oracles.pattern_instances import with_patterns
 from tests.oracles.tree_instances import TREES, TreeInstance, draw_tree
 
-Instance = ChainInstance | TreeInstance
+Instance = ChainInstance | TreeInstance | GraphInstance
 
 BASE = {"positions": (2, 5), "labels": (2, 4)}  # of the chains in which patterns begin
 # what the chain is drawn with, and the patterns that begin in it
@@ -41,13 +42,15 @@ def draw(row: str, random: np.random.Generator) -> Instance:
     """An instance of a row."""
     if row in TREES:
         return draw_tree(random, **TREES[row])
+    if row in GRAPHS:
+        return draw_graph_instance(random, **GRAPHS[row])
     if row in CHAINS:
         return draw_chain(random, **CHAINS[row])
     chain, patterns = PATTERNS[row]
     return with_patterns(random, draw_chain(random, **{**BASE, **chain}), **patterns)
 
 
-ROWS = (*CHAINS, *PATTERNS, *TREES)
+ROWS = (*CHAINS, *PATTERNS, *TREES, *GRAPHS)
 
 
 @cache
