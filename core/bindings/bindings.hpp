@@ -26,6 +26,7 @@ void bind_output_graphs(nanobind::module_& m);      // graphs of label sequences
 void bind_segments(nanobind::module_& m);           // semi-Markov chains
 void bind_segment_batch(nanobind::module_& m);      // many semi-Markov chains of plain scores
 void bind_word_lattices(nanobind::module_& m);      // data sets of word lattices
+void bind_factor_losses(nanobind::module_& m);      // factor graphs with tied weights
 void bind_losses(nanobind::module_& m);             // losses of data sets, and the objective
 void bind_trellis_questions(nanobind::module_& m);  // the questions on one of them
 void bind_step_rules(nanobind::module_& m);         // stochastic training methods

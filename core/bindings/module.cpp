@@ -29,6 +29,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_trellis(m);
     crfkit::bind_trellis_questions(m);
     crfkit::bind_losses(m);
+    crfkit::bind_factor_losses(m);
     crfkit::bind_output_graphs(m);
     crfkit::bind_segments(m);
     crfkit::bind_segment_batch(m);

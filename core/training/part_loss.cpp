@@ -4,14 +4,11 @@
 #include <limits>
 #include <stdexcept>
 
-#include "base/interruption.hpp"
-#include "base/threads.hpp"
 #include "paths/viterbi.hpp"
+#include "training/sequence_sums.hpp"
 
 namespace crfkit {
 namespace {
-
-constexpr std::int64_t kAtOnce = 64;  // sequences whose gradients are in memory together
 
 // Calls function(list, id) for all items of all lists.
 template <class Function>
@@ -176,50 +173,9 @@ std::int64_t PartMistakes::find(std::int64_t n, Difference& difference) {
     return std::max<std::int64_t>(n_wrong, 1);  // they differ by arcs alone
 }
 
-// Some sequences at a time, whose gradients are added up in their order: the same bits for any number of
-// threads.
 double PartLoss::sum(const double* w, const double* v, double* out) const {
-    struct Share {
-        std::vector<SlotRange> ranges;
-        std::vector<double> gradient;
-        double loss;
-    };
-    struct Work {
-        std::unique_ptr<PartSequence> sequence;
-        std::vector<double> weights, direction, residuals;
-    };
-    std::vector<Share> shares(static_cast<std::size_t>(std::min(kAtOnce, n_sequences)));
-    std::vector<Work> work(static_cast<std::size_t>(std::max(n_threads, 1)));
-    std::fill_n(out, n_weights, 0.0);
-    double value = 0;
-    for (std::int64_t first = 0; first < n_sequences; first += kAtOnce) {
-        const std::int64_t n = std::min(kAtOnce, n_sequences - first);
-        parallel_for(n, n_threads, [&](std::int64_t i, int worker) {
-            check_interruption();
-            auto& [sequence, weights, direction, residuals] = work[worker];
-            if (!sequence) sequence = std::make_unique<PartSequence>(*source_);
-            sequence->load(first + i);
-            Share& share = shares[i];
-            share.ranges = sequence->ranges();
-            weights.clear();
-            direction.clear();
-            for (const SlotRange range : share.ranges) {
-                weights.push_back(w[range.begin]);
-                if (v) direction.push_back(v[range.begin]);
-            }
-            residuals.resize(static_cast<std::size_t>(sequence->n_residuals()));
-            share.loss =
-                sequence->differentiate(weights.data(), v ? direction.data() : nullptr, residuals.data());
-            share.gradient.resize(share.ranges.size());
-            sequence->gradient(residuals.data(), share.gradient.data());
-        });
-        for (std::int64_t i = 0; i < n; ++i) {
-            value += shares[i].loss;
-            for (std::size_t k = 0; k < shares[i].ranges.size(); ++k)
-                out[shares[i].ranges[k].begin] += shares[i].gradient[k];
-        }
-    }
-    return value;
+    return sum_sequences(n_sequences, n_weights, n_threads, w, v, out,
+                         [&] { return std::make_unique<PartSequence>(*source_); });
 }
 
 }  // namespace crfkit

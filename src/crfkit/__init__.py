@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Template,
         WordDictionary,
     )
-    from crfkit.models import CRF, Checkpoint, Parser, WordSegmenter, load
+    from crfkit.models import CRF, Checkpoint, GraphCRF, Parser, WordSegmenter, load
     from crfkit.optimizers import (
         AROW,
         LBFGS,
@@ -75,7 +75,7 @@ _NAMES = {
         "WordDictionary",
     ],
     "inference": [],
-    "models": ["CRF", "Checkpoint", "Parser", "WordSegmenter", "load"],
+    "models": ["CRF", "Checkpoint", "GraphCRF", "Parser", "WordSegmenter", "load"],
     "nn": [],
     "objective": [],
     "optimizers": [
@@ -131,6 +131,7 @@ __all__ = [
     "FactorGraph",
     "FeatureFunction",
     "FeatureFunctions",
+    "GraphCRF",
     "Growth",
     "InputError",
     "Lattice",

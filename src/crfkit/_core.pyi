@@ -716,6 +716,31 @@ def solve_map(
     tolerance: float,
 ) -> dict[str, Any] | None: ...
 
+class GraphShape:  # tables of single variables 0 … n_variables − 1 first; fixed: 0 or −inf for each configuration
+    def __init__(
+        self, cardinalities: Int32s, scope_ptr: Int64s, scopes: Int32s, n_variables: int, fixed: Float64s
+    ) -> None: ...
+
+class FactorData:  # graphs whose tables are scored by features
+    def __init__(
+        self,
+        entry_ptr: Int64s,
+        configurations: Int64s,
+        entry_weights: Int64s,
+        weight_ptr: Int64s,
+        known: list[GraphShape],
+        shapes: Int64s,
+        first_table: Int64s,
+        feature_ptr: Int64s,
+        feature_ids: Int64s,
+        values: Float64s,
+        allowed_ptr: Int64s,
+        allowed: npt.NDArray[np.uint8],
+        weights: Float64s,
+    ) -> None: ...
+
+def factor_loss(data: FactorData, criterion: str, memory_limit: int, n_threads: int) -> DataLoss: ...
+
 class ScoredPaths(
     ScoredGraph
 ):  # scores [A], −inf for an arc that is absent; marginals of arcs [A] and of nodes

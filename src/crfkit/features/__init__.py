@@ -6,12 +6,15 @@ from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
+from crfkit.features.factor_data import check_possible, graph_loss, read_outputs, scored_graph
+from crfkit.features.factor_map import FactorKind, FactorMap, learn_factors
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.function_data import FunctionData, Slice
 from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.graph_map import GraphMap
+from crfkit.features.graph_template import GraphInput, GraphTemplate, read_input
 from crfkit.features.import_paths import import_path, load_function, placeholder
 from crfkit.features.labels import Labels, check_lists
 from crfkit.features.lattice_map import (
@@ -80,13 +83,17 @@ __all__ = [
     "Entry",
     "Facets",
     "FacetsOf",
+    "FactorKind",
+    "FactorMap",
     "FeatureFunction",
     "FeatureFunctions",
     "FeatureList",
     "FeatureMap",
     "FunctionData",
     "FunctionMap",
+    "GraphInput",
     "GraphMap",
+    "GraphTemplate",
     "KnownTrees",
     "Labels",
     "LatticeDataset",
@@ -112,6 +119,7 @@ __all__ = [
     "as_fields",
     "block_of",
     "check_lists",
+    "check_possible",
     "check_sentences",
     "check_trees",
     "count_columns",
@@ -120,10 +128,12 @@ __all__ = [
     "encode_sentences",
     "first_of",
     "gold_triples",
+    "graph_loss",
     "import_path",
     "join_fields",
     "known_trees",
     "labels_of",
+    "learn_factors",
     "load_function",
     "path_numbers",
     "path_spans",
@@ -132,9 +142,12 @@ __all__ = [
     "placeholder",
     "preset",
     "preset_note",
+    "read_input",
     "read_lattices",
     "read_once",
+    "read_outputs",
     "read_word",
+    "scored_graph",
     "split_fields",
     "with_arcs",
     "without_spans",

@@ -9,6 +9,7 @@ from crfkit.models.files.disk import check_writable, replacing, save_elsewhere
 from crfkit.models.files.from_weights import assemble
 from crfkit.models.files.loading import load
 from crfkit.models.files.model_file import model_type, read_metadata
+from crfkit.models.graph_crf import GraphCRF
 from crfkit.models.inspection import (
     FeatureWeight,
     TransitionFeatureWeight,
@@ -45,6 +46,7 @@ __all__ = [
     "ConvergenceWarning",
     "Estimator",
     "FeatureWeight",
+    "GraphCRF",
     "GrowthRound",
     "ImpossibleSequenceError",
     "MergedObjective",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,14 @@ def check_dev(dev: object) -> None:
         raise ArgumentError(
             f"dev is of type {type(dev).__name__}{size}, expected the pair (X, y) of held-out data, or (X, y, allowed)"
         )
+
+
+def check_pair_lengths(X: Iterable[Any], y: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+    """Inputs and outputs side by side, of which there must be equally many."""
+    inputs, outputs = list(X), list(y)
+    if len(inputs) != len(outputs):
+        raise ShapeError(f"X has {len(inputs)} inputs but y has {len(outputs)} outputs")
+    return zip(inputs, outputs, strict=True)
 
 
 def check_time_budget(budget: object) -> None:

@@ -9,17 +9,28 @@ from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import FeatureFunctions, FunctionMap, Template
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
-from crfkit.models.files import crf_file, disk, function_file, model_file, parser_file, segmenter_file
+from crfkit.models.files import (
+    crf_file,
+    disk,
+    factor_file,
+    function_file,
+    model_file,
+    parser_file,
+    segmenter_file,
+)
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.files.file_arrays import flag, name_damage, setting
 from crfkit.models.files.function_file import StoredFunctions
+from crfkit.models.files.function_list import choose_functions
 from crfkit.models.files.model_file import ModelFile
+from crfkit.models.graph_crf import GraphCRF
 from crfkit.models.kinds import StoredModel, StructureKind, kind_in
 from crfkit.models.parser import Parser
 from crfkit.models.parser_model import ParserModel
 from crfkit.models.potentials import NOT_LOCAL
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
+from crfkit.models.training.graph_task import FactorModel
 from crfkit.optimizers import History
 from crfkit.structures import Chain
 
@@ -28,7 +39,9 @@ Functions = FeatureFunctions | Sequence[Any] | None
 
 
 def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_functions: bool = False) -> Any:
-    """Read a model file that `save` wrote: a `CRF` or a `Parser`. Nothing in the file is executed, whatever it holds.
+    """Read a model file that `save` wrote: a `CRF`, a `Parser` or a `GraphCRF`.
+
+    Nothing in the file is executed, whatever it holds.
 
     A file that does not exist is a FileNotFoundError, one that is no model an InputError.
 
@@ -47,8 +60,10 @@ def from_bytes(
 ) -> Any:
     """The estimator in the bytes of a model file; InputError for any other bytes."""
     file = model_file.decode(data, source)
-    estimator: CRF[Any] | Parser
-    if file.type == parser_file.TYPE:
+    estimator: CRF[Any] | Parser | GraphCRF
+    if file.type == factor_file.TYPE:
+        estimator = _read_graph_crf(file, source, functions, trust=trust_functions)
+    elif file.type == parser_file.TYPE:
         if functions is not None:
             raise ArgumentError(f"{source}: functions were given, but a parser has none")
         with name_damage(source, "parser"):
@@ -62,6 +77,17 @@ def from_bytes(
         estimator.stop_message_ = setting(file.settings, "stop_reason", str)
         estimator._metadata = model_file.metadata_of(file.settings)
         return segmenter_file.assemble(file, estimator) if file.type == segmenter_file.TYPE else estimator
+
+
+def _read_graph_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool) -> GraphCRF:
+    with name_damage(source):
+        contents = factor_file.unpack(file)
+    given = contents.parameters
+    [template] = choose_functions([given.graph_template], functions, "graph template", trust=trust)
+    model = GraphCRF(**vars(replace(given, graph_template=template)))
+    model._set_model(FactorModel(contents.factor_map), contents.weights)
+    model.history_ = History.from_array(contents.history)
+    return model
 
 
 def _read_parser(file: ModelFile) -> Parser:

@@ -29,6 +29,7 @@ from crfkit.models.checks import check_count
 from crfkit.models.files import disk, model_file
 from crfkit.models.files.file_arrays import current_names
 from crfkit.models.files.model_file import ModelFile
+from crfkit.models.graph_settings import GraphSettings
 from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.fingerprint import Fingerprint, by_code, compare_by_code
@@ -80,7 +81,7 @@ class CheckpointRun:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, settings: CRFSettings | ParserSettings, metric: object
+        self, checkpoint: Checkpoint, settings: CRFSettings | ParserSettings | GraphSettings, metric: object
     ) -> None:
         self._checkpoint = checkpoint
         self._settings = describe_settings(settings, metric)
@@ -121,7 +122,9 @@ class CheckpointRun:
         return dataclasses.replace(watch, save=save, every=checkpoint.every, resume=resume)
 
 
-def describe_settings(settings: CRFSettings | ParserSettings, metric: object = None) -> Settings:
+def describe_settings(
+    settings: CRFSettings | ParserSettings | GraphSettings, metric: object = None
+) -> Settings:
     """The parameters of an estimator, and the metric, that decide every step of its training, as text."""
     texts = {
         field.name: _TEXTS.get(field.name, repr)(getattr(settings, field.name))
@@ -168,6 +171,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are num
     "features": _features_text,
     "structure": _structure_text,
     "facets": _facets_text,
+    "graph_template": by_code,
 }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from crfkit.arrays import Float64s
 from crfkit.errors import UnsupportedError
 from crfkit.models.checks import check_count, check_time_budget, count_threads
+from crfkit.models.graph_settings import GraphSettings
 from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_checkpoint, name_damage
 from crfkit.models.training.interruption import terminable
@@ -73,7 +74,7 @@ class Task(Protocol[Model_co]):
         """How many there are, for people: "14,041 sequences"."""
 
     @property
-    def settings(self) -> CRFSettings | ParserSettings:
+    def settings(self) -> CRFSettings | ParserSettings | GraphSettings:
         """The parameters of the estimator."""
 
     def check(self, plan: "Plan[Any]") -> None:

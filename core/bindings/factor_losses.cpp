@@ -1,0 +1,88 @@
+// Data sets of factor graphs with tied weights, and their loss.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/lock_release.hpp"
+#include "graphs/factor_data.hpp"
+#include "graphs/factor_loss.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+namespace {
+
+Criterion criterion_named(const std::string& name) {
+    if (name == "likelihood") return Criterion::likelihood;
+    if (name == "belief_propagation") return Criterion::belief_propagation;
+    if (name == "pseudo_likelihood") return Criterion::pseudo_likelihood;
+    if (name == "piecewise") return Criterion::piecewise;
+    throw std::invalid_argument("an unknown criterion: " + name);
+}
+
+}  // namespace
+
+void bind_factor_losses(nb::module_& m) {
+    nb::class_<GraphShape>(m, "GraphShape")
+        .def(
+            "__init__",
+            [](GraphShape* self, const Array<std::int32_t>& cardinalities,
+               const Array<std::int64_t>& scope_ptr, const Array<std::int32_t>& scopes,
+               std::int64_t n_variables, const Array<double>& fixed) {
+                new (self) GraphShape{FactorGraph(view(cardinalities), view(scope_ptr), view(scopes)),
+                                      n_variables, copy(view(fixed))};
+            },
+            "cardinalities"_a, "scope_ptr"_a, "scopes"_a, "n_variables"_a, "fixed"_a);
+    nb::class_<FactorData>(m, "FactorData")
+        .def(
+            "__init__",
+            [](FactorData* self, const Array<std::int64_t>& entry_ptr,
+               const Array<std::int64_t>& configurations, const Array<std::int64_t>& entry_weights,
+               const Array<std::int64_t>& weight_ptr, std::vector<std::shared_ptr<GraphShape>> known,
+               const Array<std::int64_t>& shapes, const Array<std::int64_t>& first_table,
+               const Array<std::int64_t>& feature_ptr, const Array<std::int64_t>& feature_ids,
+               const Array<double>& values, const Array<std::int64_t>& allowed_ptr,
+               const Array<std::uint8_t>& allowed, const Array<double>& weights) {
+                FactorData data{{copy(view(entry_ptr)), copy(view(configurations)), copy(view(entry_weights)),
+                                 copy(view(weight_ptr))},
+                                {known.begin(), known.end()},
+                                copy(view(shapes)),
+                                copy(view(first_table)),
+                                copy(view(feature_ptr)),
+                                copy(view(feature_ids)),
+                                copy(view(values)),
+                                copy(view(allowed_ptr)),
+                                copy(view(allowed)),
+                                copy(view(weights))};
+                const LockRelease release;
+                data.check();
+                new (self) FactorData(std::move(data));
+            },
+            "entry_ptr"_a, "configurations"_a, "entry_weights"_a, "weight_ptr"_a, "known"_a, "shapes"_a,
+            "first_table"_a, "feature_ptr"_a, "feature_ids"_a, "values"_a, "allowed_ptr"_a, "allowed"_a,
+            "weights"_a);
+    m.def(
+        "factor_loss",
+        [](std::shared_ptr<FactorData> data, const std::string& criterion, std::int64_t memory_limit,
+           int n_threads) -> std::unique_ptr<DataLoss> {
+            const Criterion named = criterion_named(criterion);
+            const LockRelease release;
+            return std::make_unique<FactorLoss>(
+                std::make_shared<FactorSource>(std::move(data), named, memory_limit, n_threads), n_threads);
+        },
+        "data"_a, "criterion"_a, "memory_limit"_a, "n_threads"_a);
+}
+
+}  // namespace crfkit

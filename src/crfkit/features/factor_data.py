@@ -1,0 +1,183 @@
+"""Inputs of a conditional random field on factor graphs in numbers, as the core reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.arrays import Float64s, offsets
+from crfkit.errors import ImpossibleLabelsError, LabelError, ShapeError, SizeLimitError, UnsupportedError
+from crfkit.features.factor_map import FactorMap, allowed_values
+from crfkit.features.graph_template import GraphInput
+from crfkit.structures import FactorGraph
+
+Shape = tuple[Hashable, ...]
+
+
+def read_outputs(graph: GraphInput, y: Any, number: int) -> list[Any]:
+    """The annotation of each variable: y is a mapping from names, or a list in the order of the variables.
+
+    Variables that a mapping does not name are unknown, as None is.
+    """
+    if isinstance(y, Mapping):
+        names = {variable.name for variable in graph.variables}
+        for name in y:
+            if name not in names:
+                raise LabelError(
+                    f"y[{number}] names {name!r}, which is no variable of the graph of its input."
+                )
+        return [y.get(variable.name) for variable in graph.variables]
+    values = list(y)
+    if len(values) != len(graph.variables):
+        raise ShapeError(
+            f"y[{number}] has {len(values)} labels, expected {len(graph.variables)}, one for each variable, or a mapping."
+        )
+    return values
+
+
+def empty_graph(factor_map: FactorMap, graph: GraphInput) -> FactorGraph:
+    """The factor graph of an input with all scores 0.
+
+    First the tables of single variables, then the factors of the template, then its constraints.
+    """
+    built = FactorGraph()
+    for variable in graph.variables:
+        built.variable(str(variable.name), factor_map.labels[variable.kind])
+    sizes = [len(variable) for variable in built.variables]
+    for v, size in enumerate(sizes):
+        built.factor([v], np.zeros(size))
+    for factor in graph.factors:
+        built.factor(factor.variables, np.zeros([sizes[v] for v in factor.variables]))
+    return _constrained(built, graph)
+
+
+def scored_graph(factor_map: FactorMap, graph: GraphInput, weights: Float64s) -> FactorGraph:
+    """The factor graph of an input at weights w [D]."""
+    built = FactorGraph()
+    for variable in graph.variables:
+        built.variable(str(variable.name), factor_map.labels[variable.kind])
+    for factor in graph.factors:
+        if factor.kind in factor_map.kinds:
+            built.factor(factor.variables, factor_map.scores(factor.kind, factor.features, weights))
+    return _constrained(built, graph)
+
+
+def _constrained(built: FactorGraph, graph: GraphInput) -> FactorGraph:
+    """With the constraints of the template."""
+    for method, variables, arguments in graph.constraints:
+        if method == "exactly":
+            built.exactly(arguments[0], variables, arguments[1])
+        else:
+            getattr(built, method)(variables, *arguments)
+    return built
+
+
+def encode_graphs(
+    factor_map: FactorMap,
+    inputs: Sequence[GraphInput],
+    outputs: Sequence[Sequence[Any]],
+    sample_weight: Float64s | None = None,
+) -> _core.FactorData:
+    """Training data in numbers. Inputs with the same variables and factors share what depends on these alone."""
+    numbers: dict[Shape, int] = {}
+    known: list[_core.GraphShape] = []
+    shapes, table_counts, ids, values, feature_counts, masks = [], [], [], [], [], []
+    value_ids = {kind: factor_map.value_ids(kind) for kind in factor_map.labels}
+    n_tables, added = [], []  # of each shape: tables, and values of variables that were added
+    for number, (graph, output) in enumerate(zip(inputs, outputs, strict=True)):
+        key = shape_key(graph)
+        shape = numbers.setdefault(key, len(known))
+        if shape == len(known):
+            tables = empty_graph(factor_map, graph).tables
+            known.append(
+                _core.GraphShape(
+                    tables.cardinalities, tables.scope_ptr, tables.scopes, tables.n_variables, tables.scores
+                )
+            )
+            n_tables.append(len(tables.scope_ptr) - 1)
+            added.append(int(tables.cardinalities[tables.n_variables :].sum()))
+        shapes.append(shape)
+        table_counts.append(n_tables[shape])
+        feature_counts += [0] * len(graph.variables)
+        for factor in graph.factors:
+            n = 0
+            for name, value in factor.features.items():
+                feature = factor_map.features.get((factor.kind, name))
+                if feature is not None:
+                    ids.append(feature)
+                    values.append(value)
+                    n += 1
+            feature_counts.append(n)
+        feature_counts += [0] * (n_tables[shape] - len(graph.variables) - len(graph.factors))
+        for variable, label in zip(graph.variables, output, strict=True):
+            masks.append(allowed_values(label, value_ids[variable.kind], f"y[{number}][{variable.name!r}]"))
+        masks.append(np.ones(added[shape], dtype=np.bool_))
+    ends = np.cumsum([len(mask) for mask in masks], dtype=np.int64)
+    per_graph = np.cumsum([len(graph.variables) + 1 for graph in inputs])
+    return _core.FactorData(
+        *factor_map.entries(),
+        factor_map.weight_ptr,
+        known,
+        np.array(shapes, dtype=np.int64),
+        offsets(table_counts),
+        offsets(feature_counts),
+        np.array(ids, dtype=np.int64),
+        np.array(values, dtype=np.float64),
+        np.concatenate([np.zeros(1, dtype=np.int64), ends[per_graph - 1]]),
+        np.concatenate([np.zeros(0, dtype=np.bool_), *masks]).view(np.uint8),
+        np.ones(len(inputs)) if sample_weight is None else sample_weight,
+    )
+
+
+def graph_loss(
+    factor_map: FactorMap,
+    inputs: Sequence[GraphInput],
+    outputs: Sequence[Sequence[Any]],
+    *,
+    sample_weight: Float64s | None = None,
+    criterion: str = "likelihood",
+    memory_limit: int = 1 << 32,
+    n_threads: int = 1,
+) -> _core.DataLoss:
+    """The loss of a data set of graphs."""
+    if criterion == "pseudo_likelihood":
+        for number, (graph, output) in enumerate(zip(inputs, outputs, strict=True)):
+            if graph.constraints or any(x is None or isinstance(x, set | frozenset) for x in output):
+                raise UnsupportedError(
+                    f"pseudo-likelihood: graph {number} has unknown labels or constraints, expected one label for each "
+                    "variable and no constraints"
+                )
+    data = encode_graphs(factor_map, inputs, outputs, sample_weight)
+    try:
+        return _core.factor_loss(data, criterion, memory_limit, n_threads)
+    except ValueError as error:
+        raise SizeLimitError(f"{error}; expected narrower graphs, or another objective") from None
+
+
+def shape_key(graph: GraphInput) -> Shape:
+    """Equal for inputs whose graphs differ in features alone."""
+    return (
+        tuple(variable.kind for variable in graph.variables),
+        tuple(factor.variables for factor in graph.factors),
+        tuple(graph.constraints),
+    )
+
+
+def check_possible(factor_map: FactorMap, graph: GraphInput, output: Sequence[Any], number: int) -> None:
+    """Refuse labels that constraints of the graph exclude, where all of them are known."""
+    if not graph.constraints or any(value is None or isinstance(value, set | frozenset) for value in output):
+        return
+    built = empty_graph(factor_map, graph)
+    ids = np.array(
+        [variable.value_id(label) for variable, label in zip(built.variables, output, strict=True)],
+        dtype=np.int32,
+    )
+    for factor in built.factors[len(graph.variables) + len(graph.factors) :]:
+        if factor.score(ids[list(factor.variables)]) == -np.inf:
+            names = [graph.variables[v].name for v in factor.variables]
+            raise ImpossibleLabelsError(
+                f"y[{number}]: the labels of {names[:8]} are excluded by a constraint of the graph template."
+            )

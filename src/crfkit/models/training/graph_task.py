@@ -1,0 +1,206 @@
+"""What is particular to training on factor graphs: the graphs of inputs, and the labels of their variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit import inference
+from crfkit.arrays import Float64s
+from crfkit.errors import EmptyDataError, UnsupportedError
+from crfkit.evaluation import as_score
+from crfkit.features import (
+    FactorMap,
+    GraphInput,
+    check_possible,
+    graph_loss,
+    learn_factors,
+    read_input,
+    read_outputs,
+    scored_graph,
+)
+from crfkit.models.checks import check_dev, check_pair_lengths, read_sample_weight
+from crfkit.models.graph_settings import GraphSettings
+from crfkit.models.settings import DEFAULT_OPTIMIZER
+from crfkit.models.training.fingerprint import Fingerprint
+from crfkit.models.training.progress import count_of
+from crfkit.models.training.train import Plan
+from crfkit.objective import Objective
+from crfkit.optimizers import Choice
+
+
+class FactorModel(NamedTuple):
+    """A conditional random field on factor graphs without its weights."""
+
+    factor_map: FactorMap
+
+    @property
+    def n_weights(self) -> int:
+        """D."""
+        return self.factor_map.n_weights
+
+    def transfer_weights(self, old: FactorModel, weights: Float64s) -> Float64s:
+        """The weights [D] to begin with: those that another model has too, and 0."""
+        return self.factor_map.transfer_weights(old.factor_map, weights)
+
+    def prune(self, weights: Float64s) -> tuple[FactorModel, Float64s]:
+        """The same model without weights that are exactly 0, and the weights that are left."""
+        factor_map, left = self.factor_map.prune(np.asarray(weights))
+        return FactorModel(factor_map), left
+
+
+@dataclass(frozen=True)
+class GraphTask:
+    """Inputs with their outputs, and the settings of the model that is to be trained on them."""
+
+    settings: GraphSettings
+    X: Any
+    y: Any
+    sample_weight: npt.ArrayLike | None = None
+
+    @property
+    def sequences(self) -> str:
+        """How many inputs there are, for people."""
+        return count_of(self.X, "graphs")
+
+    def check(self, plan: Plan[Any]) -> None:
+        """Refuse a dev set that is none."""
+        check_dev(plan.dev)
+        if plan.metric is not None and not callable(plan.metric):
+            raise UnsupportedError(
+                f"metric is {plan.metric!r}, expected a function of gold and predicted outputs"
+            )
+
+    def encode(self, plan: Plan[Any], n_threads: int) -> EncodedGraphs:
+        """The graphs in numbers, and which features have weights."""
+        inputs, outputs = read_pairs(self.settings, self.X, self.y)
+        if not any(graph.variables for graph in inputs):
+            raise EmptyDataError("X: no graph has a variable, expected graphs to learn from")
+        weights = read_sample_weight(self.sample_weight, len(inputs))
+        factor_map = learn_factors(
+            inputs,
+            outputs,
+            all_configurations=self.settings.all_configurations,
+            min_count=self.settings.min_count,
+        )
+        for number, (graph, output) in enumerate(zip(inputs, outputs, strict=True)):
+            check_possible(factor_map, graph, output, number)
+        dev = None if plan.dev is None else read_pairs(self.settings, *plan.dev)
+        return EncodedGraphs(
+            self.settings, FactorModel(factor_map), inputs, outputs, weights, dev, plan.metric
+        )
+
+
+@dataclass(frozen=True)
+class EncodedGraphs:
+    """Training data in numbers."""
+
+    settings: GraphSettings
+    model: FactorModel
+    inputs: list[GraphInput]
+    outputs: list[list[Any]]
+    sample_weight: Float64s | None
+    dev: tuple[list[GraphInput], list[list[Any]]] | None
+    metric: Callable[[Any, Any], float] | None
+
+    @property
+    def labels(self) -> str:
+        """How many there are, for people."""
+        return ", ".join(
+            f"{len(labels)} labels of {kind!r}" for kind, labels in self.model.factor_map.labels.items()
+        )
+
+    def objective(self, n_threads: int, start: Float64s | None) -> Objective:
+        """What training minimises."""
+        loss = graph_loss(
+            self.model.factor_map,
+            self.inputs,
+            self.outputs,
+            sample_weight=self.sample_weight,
+            criterion=self.settings.objective,
+            memory_limit=self.settings.memory_limit,
+            n_threads=n_threads,
+        )
+        return Objective(loss, l1=self.settings.l1, l2=self.settings.l2)
+
+    def choose(self) -> Choice:
+        """The optimizer for any data."""
+        return Choice(DEFAULT_OPTIMIZER, "L-BFGS: the minimum, for objectives of any kind")
+
+    def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
+        """The score of weights on held-out data, if there are such."""
+        if self.dev is None:
+            return None
+        (inputs, outputs), factor_map, settings, metric = (
+            self.dev,
+            self.model.factor_map,
+            self.settings,
+            self.metric,
+        )
+
+        def score(weights: Float64s) -> float:
+            predicted = [decode_graph(factor_map, graph, weights, settings) for graph in inputs]
+            if metric is not None:
+                gold = [
+                    {variable.name: value for variable, value in zip(graph.variables, output, strict=True)}
+                    for graph, output in zip(inputs, outputs, strict=True)
+                ]
+                return as_score(metric(gold, predicted))
+            pairs = [
+                (found[variable.name], value)
+                for graph, output, found in zip(inputs, outputs, predicted, strict=True)
+                for variable, value in zip(graph.variables, output, strict=True)
+                if value is not None and not isinstance(value, set | frozenset)
+            ]
+            return sum(found == value for found, value in pairs) / len(pairs) if pairs else 0.0
+
+        return score
+
+    def fingerprint(self) -> dict[str, str]:
+        """Of inputs and outputs."""
+        return {
+            "data": _fingerprint(self.inputs, self.outputs, self.sample_weight),
+            "dev": "none" if self.dev is None else f"{len(self.dev[0])} graphs",
+            "dev data": "none" if self.dev is None else _fingerprint(*self.dev),
+        }
+
+
+def read_pairs(settings: GraphSettings, X: Any, y: Any) -> tuple[list[GraphInput], list[list[Any]]]:
+    """The graphs of inputs, and the annotation of each variable."""
+    inputs, outputs = [], []
+    for number, (x, output) in enumerate(check_pair_lengths(X, y)):
+        inputs.append(read_input(settings.graph_template, x, number))
+        outputs.append(read_outputs(inputs[-1], output, number))
+    return inputs, outputs
+
+
+def decode_graph(
+    factor_map: FactorMap, graph: GraphInput, weights: Float64s, settings: GraphSettings
+) -> dict[Hashable, Hashable]:
+    """The best labels of the variables of an input, by their names."""
+    scored = scored_graph(factor_map, graph, weights)
+    if settings.inference == "exact":
+        output = inference.decode(scored, memory_limit=settings.memory_limit).output
+    else:
+        output = inference.max_product(scored).output
+    return {
+        variable.name: known.labels[int(value)]
+        for variable, known, value in zip(graph.variables, scored.variables, np.asarray(output), strict=True)
+    }
+
+
+def _fingerprint(
+    inputs: Sequence[GraphInput], outputs: Sequence[Sequence[Any]], sample_weight: Float64s | None = None
+) -> str:
+    """Of graphs with their features and labels."""
+    digest = Fingerprint().add(sample_weight)
+    for graph, output in zip(inputs, outputs, strict=True):
+        digest.add([repr(variable) for variable in graph.variables])
+        digest.add([(f.kind, f.variables, dict(f.features)) for f in graph.factors])
+        digest.add([repr(constraint) for constraint in graph.constraints])
+        digest.add([sorted(map(repr, v)) if isinstance(v, set | frozenset) else repr(v) for v in output])
+    return digest.hexdigest()
