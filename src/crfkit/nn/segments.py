@@ -191,24 +191,29 @@ class SegmentDistribution(Distribution):
         time of small batches goes into PyTorch's.
         """
         problem, part = self._problem, None
-        log_z, kept = self._backend.value(problem, True, in_double=True)
-        upstream = None if share == 1 else log_z.new_full((1,), 1 / share).expand(len(log_z))
-        found = list(self._backend.gradient(problem, upstream, kept, 1 if tags is None else -1))
-        values = log_z
+        emissions = problem.emissions
+        upstream = None
+        if share != 1:
+            upstream = emissions.new_full((1,), 1 / share, dtype=torch.float64).expand(len(emissions))
+        sign = 1 if tags is None else -1
+        log_z, _, gradient = self._backend.value_and_gradient(problem, upstream, sign, True)
+        found, values = list(gradient), log_z
         if tags is not None:
             part = self._agreeing(problem, tags, complete)
         if part is not None:
-            log_part, kept = self._backend.value(part, True, in_double=True)
+            log_part, _, others = self._backend.value_and_gradient(part, upstream, 1, True)
             values = log_part - log_z
-            for mine, more in zip(found, self._backend.gradient(part, upstream, kept), strict=True):
+            for mine, more in zip(found, others, strict=True):
                 if mine is not None and more is not None:
                     mine.add_(more)
         elif tags is not None:
             values = self.score(tags) - log_z
             add_parts(problem, self._tokens(tags.long()), found, 1.0 / share)
-        spread = (None if part is None else self._spread(part) for part in (found[0], *found[5:]))
-        emissions, *others = spread
-        return (values.sum() / share).to(self._dtype), (emissions, *found[1:5], *others)
+        if self._positions is not None:
+            for i in (0, 5, 6, 7):
+                found[i] = None if found[i] is None else self._spread(found[i])
+        total = values.sum()
+        return (total if share == 1 else total / share).to(self._dtype), tuple(found)
 
     def marginals(self) -> Tensor:
         """P(a segment with this label covers the position) [B, T, L]; differentiable where a gradient is wanted."""

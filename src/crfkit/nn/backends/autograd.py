@@ -19,17 +19,19 @@ N_PARTS = len(ChainProblem._fields)
 
 def log_partition(backend: Backend, problem: ChainProblem) -> Tensor:
     """log Z [B], differentiable by all scores."""
-    return _ChainValue.apply(*problem, None, backend, False, _is_differentiated(problem))
+    return _value(backend, problem, None, False)
 
 
 def log_likelihood(backend: Backend, problem: ChainProblem, tags: Tensor, total: bool = False) -> Tensor:
     """score(y) − log Z [B] for labels at positions [B, T], or their sum [], differentiable by all scores."""
-    return _ChainValue.apply(*problem, tags, backend, total, _is_differentiated(problem))
+    return _value(backend, problem, tags, total)
 
 
-def _is_differentiated(problem: ChainProblem) -> bool:
-    """Whether a backward pass may follow."""
-    return torch.is_grad_enabled() and any(part is not None and part.requires_grad for part in problem[:4])
+def _value(backend: Backend, problem: ChainProblem, tags: Tensor | None, total: bool) -> Tensor:
+    """The values; through PyTorch's graph, which takes time, only where a backward pass may follow."""
+    if torch.is_grad_enabled() and any(part is not None and part.requires_grad for part in problem[:4]):
+        return _ChainValue.apply(*problem, tags, backend, total)
+    return backend.value(problem, tags, False, total=total)[0]
 
 
 class _ChainValue(torch.autograd.Function):
@@ -41,14 +43,14 @@ class _ChainValue(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
-        *parts, tags, ctx.backend, total, keep = given
+        *parts, tags, ctx.backend, total = given
         problem = ChainProblem(*parts)
-        ctx.together = total and keep and tags is not None and ctx.backend.has_total(problem)
+        ctx.together = total and tags is not None and ctx.backend.has_total(problem)
         ctx.gradient, ctx.is_used_up, kept = None, False, ()
         if ctx.together:
             value, ctx.gradient = ctx.backend.total(problem, tags)
         else:
-            value, kept = ctx.backend.value(problem, tags, keep, total=total)
+            value, kept = ctx.backend.value(problem, tags, True, total=total)
         ctx.save_for_backward(*parts, tags, *kept)  # while the device works
         return value
 
@@ -69,7 +71,7 @@ class _ChainValue(torch.autograd.Function):
             found = cast_like(problem, ctx.backend.gradient(problem, tags, upstream, kept))
             ctx.is_used_up = ctx.backend.uses_up_kept
         needed = [part if need else None for part, need in zip(found, ctx.needs_input_grad[:4], strict=True)]
-        return (*needed, *[None] * N_PARTS)  # for 4 scores, the other parts, tags and options
+        return (*needed, *[None] * (N_PARTS - 1))  # for 4 scores, the other parts, tags, backend and total
 
 
 def _through_the_recursions(problem: ChainProblem, tags: Tensor | None, gradient: Tensor) -> Gradient:

@@ -41,6 +41,13 @@ class SegmentBackend(ABC):
     ) -> Sequence[Tensor | None]:
         """sign · Σ_b upstream_b ∇ log Z_b by each score, None by those that are absent; `upstream` [B], None for 1."""
 
+    def value_and_gradient(
+        self, problem: SegmentProblem, upstream: Tensor | None, sign: int, in_double: bool
+    ) -> tuple[Tensor, tuple[Tensor, ...], Sequence[Tensor | None]]:
+        """log Z [B], what `value` keeps, and what `gradient` gives."""
+        value, kept = self.value(problem, True, in_double)
+        return value, kept, self.gradient(problem, upstream, kept, sign)
+
     def is_early(self, problem: SegmentProblem) -> bool:
         """Whether the gradient is computed in the forward pass."""
         return False
@@ -99,7 +106,7 @@ def log_partition(backend: SegmentBackend, problem: SegmentProblem) -> Tensor:
 def log_likelihood(backend: SegmentBackend, problem: SegmentProblem, score: Tensor) -> Tensor:
     """score − log Z [B] for scores of segmentations [B] in float64, differentiable by these and by all scores."""
     if not _is_differentiated(problem):
-        return _value(backend, problem, score, False)[0]
+        return _less(problem, score, backend.value(problem, False, in_double=True)[0])
     return _SegmentValue.apply(*problem, score, backend)
 
 
@@ -110,14 +117,9 @@ def _is_differentiated(problem: SegmentProblem) -> bool:
     )
 
 
-def _value(
-    backend: SegmentBackend, problem: SegmentProblem, score: Tensor | None, keep: bool
-) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """log Z, or score − log Z, which is subtracted in float64."""
-    log_z, kept = backend.value(problem, keep, in_double=score is not None)
-    if score is None:
-        return log_z, kept
-    return (score - log_z).to(working_dtype(problem.emissions.dtype)), kept
+def _less(problem: SegmentProblem, score: Tensor, log_z: Tensor) -> Tensor:
+    """score − log Z, which is subtracted in float64, in the working precision."""
+    return (score - log_z).to(working_dtype(problem.emissions.dtype))
 
 
 class _SegmentValue(torch.autograd.Function):
@@ -129,32 +131,34 @@ class _SegmentValue(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
-        *parts, score, ctx.backend = given
+        *parts, score, backend = given
         problem = SegmentProblem(*parts)
-        value, kept = _value(ctx.backend, problem, score, True)
-        ctx.sign = 1 if score is None else -1
-        ctx.early = None
-        if ctx.backend.is_early(problem):
-            ctx.early = ctx.backend.gradient(problem, None, kept, ctx.sign)
+        sign, in_double, early = 1 if score is None else -1, score is not None, None
+        if backend.is_early(problem):
+            value, kept, early = backend.value_and_gradient(problem, None, sign, in_double)
+        else:
+            value, kept = backend.value(problem, True, in_double)
+        ctx.backend, ctx.sign, ctx.early = backend, sign, early
         ctx.save_for_backward(*parts, *kept)
-        return value
+        return value if score is None else _less(problem, score, value)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        problem = SegmentProblem(*ctx.saved_tensors[:N_PARTS])
-        if torch.is_grad_enabled():
-            found = _through_the_recursions(problem, ctx.sign * upstream)
-        elif ctx.early is not None and (upstream.stride(0) == 0 or len(upstream) == 1):
+        again, is_one = torch.is_grad_enabled(), upstream.stride(0) == 0 or len(upstream) == 1
+        if ctx.early is not None and is_one and not again:
             # if the graph was retained, this gradient belongs to its caller, and is computed again
             found, ctx.early = ctx.early, None
-            for part in found:
-                if part is not None:
-                    part.mul_(upstream[0])
+            torch._foreach_mul_([part for part in found if part is not None], upstream[0])
         else:
-            found = ctx.backend.gradient(problem, upstream, ctx.saved_tensors[N_PARTS:], ctx.sign)
-        needed = ctx.needs_input_grad[:N_SCORES]
-        by_scores = (part if need else None for part, need in zip(found, needed, strict=True))
-        return *by_scores, None, upstream.double() if ctx.needs_input_grad[N_PARTS] else None, None
+            parts, kept = ctx.saved_tensors[:N_PARTS], ctx.saved_tensors[N_PARTS:]
+            problem = SegmentProblem(*parts)
+            if again:
+                found = _through_the_recursions(problem, ctx.sign * upstream)
+            else:
+                found = ctx.backend.gradient(problem, upstream, kept, ctx.sign)
+        needed = ctx.needs_input_grad
+        by_scores = [part if need else None for part, need in zip(found, needed, strict=False)]
+        return *by_scores, None, upstream.double() if needed[N_PARTS] else None, None
 
 
 def _through_the_recursions(problem: SegmentProblem, upstream: Tensor) -> Sequence[Tensor | None]:

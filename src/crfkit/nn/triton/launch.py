@@ -6,7 +6,7 @@ is of a version whose compiled kernels are not known here, or interprets them, l
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -60,6 +60,7 @@ def on_its_device(method: Callable[..., Result]) -> Callable[..., Result]:
     return guarded
 
 
+@lru_cache(maxsize=4096)
 def begins_of(*sizes: int) -> tuple[int, ...]:
     """Where arrays of so many numbers begin in one allocation, each where wide loads can; last, the size of all."""
     return tuple(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
@@ -86,12 +87,12 @@ class Launch:
         pointers: Sequence[Any],
         numbers: tuple[int, ...],
         constants: tuple[Any, ...],
-        memory: Tensor | None = None,
+        *memory: Tensor,
     ) -> None:
         """Launch on the current stream of the current device, which has to be that of the tensors.
 
         `kind` says what the constants, the types of the tensors, and whether they are there, depend on. Pointers are
-        tensors, None, or addresses in `memory`.
+        tensors, None, or addresses in one of the tensors `memory`.
         """
         if self.direct:
             addresses = [
@@ -109,13 +110,16 @@ class Launch:
                 stream = torch._C._cuda_getCurrentRawStream(device)
                 run(*grid, stream, function, metadata, None, None, None, *addresses, *numbers, *constants)
                 return
-        tensors = (_tensor_at(given, memory) if isinstance(given, int) else given for given in pointers)
+        tensors = (_tensor_at(given, *memory) if isinstance(given, int) else given for given in pointers)
         found = self.kernel[grid](*tensors, *numbers, *constants, **self.options)
         if self.direct and aligned:
             self.compiled[device, kind] = (found.run, found.function, found.packed_metadata)
 
 
-def _tensor_at(address: int, memory: Tensor | None) -> Tensor:
-    """The numbers in `memory` from an address on."""
-    assert memory is not None
-    return memory[(address - memory.data_ptr()) // memory.element_size() :]
+def _tensor_at(address: int, *memory: Tensor) -> Tensor:
+    """The numbers from an address on, in the one of the tensors that it lies in."""
+    for numbers in memory:
+        place = (address - numbers.data_ptr()) // numbers.element_size()
+        if 0 <= place < numbers.numel():
+            return numbers[place:]
+    raise ValueError("the address lies in no memory that was given")
