@@ -167,6 +167,11 @@ def _summary(rows: Sequence[Row]) -> list[str]:
         lines.append(
             f"predicted / peak memory, where it is more than 50 MB: {min(ratios):.2f} … {max(ratios):.2f} ({len(ours)})"
         )
+    refused = [
+        row["wall"] for row in rows if row["toolkit"] == "crfkit" and "SizeLimit" in row.get("error", "")
+    ]
+    if refused:
+        lines.append(f"crfkit refused {len(refused)}, each within {max(refused):.2f} s by the clock")
     lines += [f"{row['toolkit']} {row['instance']}: {row['error']}" for row in rows if "error" in row]
     return lines
 
