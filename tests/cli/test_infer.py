@@ -92,11 +92,30 @@ def test_approximate_methods_say_how_they_ended() -> None:
     assert found["log_partition"] >= oracle().log_partition
 
 
+def test_a_lower_bound_samples_and_a_proof() -> None:
+    found = json.loads(run("infer", "grid.uai", "--task", "pr", "--method", "mean-field", "--json").stdout)
+    assert found["bound"] == "lower"
+    assert found["log_partition"] <= oracle().log_partition
+    seeded = ("--method", "gibbs", "--set", "random_state=1")
+    answer = run("infer", "grid.uai", *seeded)
+    assert answer.stdout == run("infer", "grid.uai", *seeded).stdout
+    marginals = result(answer.stdout).marginals
+    assert marginals is not None
+    assert marginals[0] == pytest.approx(oracle().of_variables[0], abs=0.05)
+    found = json.loads(run("infer", "grid.uai", "--task", "map", "--method", "dual", "--json").stdout)
+    assert found["score"] <= max(oracle().scores) + 1e-9
+    assert found["bound"] >= max(oracle().scores) - 1e-9
+    Path("xor.uai").write_text(
+        "MARKOV 3 2 2 2 3 2 0 1 2 1 2 2 0 2 4 1 2 2 1 4 1 2 2 1 4 1 2 2 1"
+    )  # a frustrated cycle
+    answer = run("infer", "xor.uai", "--task", "map", "--method", "dual")
+    assert "none is above" in answer.stderr
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("task", TASKS)
 def test_every_method_answers_or_says_that_it_cannot(method: str, task: str) -> None:
-    chosen = METHODS[method]
-    if (chosen.maxima if task == "map" else chosen.sums) is None:
+    if METHODS[method].function(task) is None:
         assert f"--method {method} has no --task {task}" in complaint(
             "infer", "grid.uai", "--method", method, "--task", task
         )
@@ -142,6 +161,9 @@ def test_bad_input() -> None:
     )
     assert "no setting dampin, expected one of" in complaint(
         "infer", "grid.uai", "--method", "bp", "--set", "dampin=1"
+    )
+    assert "--method gibbs has no --task pr, expected one of exact, bp, trw, mean-field" in complaint(
+        "infer", "grid.uai", "--method", "gibbs", "--task", "pr"
     )
     assert "damping is 2, expected" in complaint("infer", "grid.uai", "--method", "bp", "--set", "damping=2")
 

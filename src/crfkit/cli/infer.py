@@ -33,13 +33,30 @@ class Method:
     sums: str | None
     maxima: str | None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    has_partition: bool = True  # whether it estimates log Z
+
+    def function(self, task: str) -> str | None:
+        """The name of the function for a task, if there is one."""
+        if task == "map":
+            return self.maxima
+        return self.sums if task == "mar" or self.has_partition else None
 
 
 METHODS = {
     EXACT: Method("marginals", "decode"),
     "bp": Method("belief_propagation", "max_product"),
     "trw": Method("belief_propagation", "max_product", {"tree_reweighted": True}),
+    "mean-field": Method("mean_field", None),
+    "gibbs": Method("gibbs", None, has_partition=False),
+    "dual": Method(None, "map_estimate"),
 }
+_NO_SETTINGS = (
+    "structure",
+    "graph",
+    "scores",
+    "allowed",
+    "tree_reweighted",
+)  # arguments that are given otherwise
 
 
 @dataclass(frozen=True)
@@ -61,46 +78,44 @@ def infer(
     """Answer a task: "mar" (marginals of all variables), "pr" (log Z) or "map" (the best assignment)."""
     from crfkit import inference
 
-    settings = dict(settings or {})
-    if method == EXACT:
-        if task == "pr":
-            _check_settings(inference.log_partition, settings, method)
-            return Answer(log_partition=inference.log_partition(graph, **settings))
-        name = "marginals" if task == "mar" else "decode"
-    else:
-        chosen = METHODS[method]
-        name = (chosen.maxima if task == "map" else chosen.sums) or ""
-        if not name:
-            raise InputError(f"--method {method} has no --task {task}, expected another method")
-        settings = dict(chosen.settings) | settings
+    chosen = METHODS[method]
+    name = "log_partition" if method == EXACT and task == "pr" else chosen.function(task)
+    if name is None:
+        able = ", ".join(other for other, known in METHODS.items() if known.function(task))
+        raise InputError(f"--method {method} has no --task {task}, expected one of {able}")
     function = getattr(inference, name)
-    _check_settings(function, settings, method)
-    found = function(graph, **settings)
-    if method == EXACT:
-        return (
-            Answer(marginals=found)
-            if task == "mar"
-            else Answer(values=found.output, figures={"score": found.score})
-        )
-    return _approximate(task, method, found)
+    _check_settings(function, settings or {}, method)
+    found = function(graph, **chosen.settings, **(settings or {}))
+    if method != EXACT:
+        return _approximate(task, method, found)
+    if task == "pr":
+        return Answer(log_partition=found)
+    return (
+        Answer(marginals=found)
+        if task == "mar"
+        else Answer(values=found.output, figures={"score": found.score})
+    )
 
 
 def _check_settings(function: Callable[..., Any], settings: Mapping[str, Any], method: str) -> None:
-    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known = [name for name in inspect.signature(function).parameters if name not in _NO_SETTINGS]
     for name in settings:
-        if name not in known or name == "allowed":
-            names = ", ".join(name for name in known if name != "allowed")
-            raise InputError(f"--method {method} has no setting {name}, expected one of {names}")
+        if name not in known:
+            raise InputError(f"--method {method} has no setting {name}, expected one of {', '.join(known)}")
 
 
 def _approximate(task: str, method: str, found: Any) -> Answer:
     """An answer of a method that may not have converged, and says so."""
-    names = ("status", "converged", "residual", "iterations", "exact", "bound", "score", "optimal")
+    names = ("status", "converged", "residual", "iterations", "exact", "bound", "score", "optimal", "r_hat")
     figures = {name: getattr(found, name) for name in names if hasattr(found, name)}
     warning = None if found.converged else f"{method}: {found.status}"
     if task == "map":
         if found.output is None:
             raise NoOutputError(f"{method}: {found.status}")
+        if math.isfinite(found.bound) and not found.optimal:
+            warning = (
+                f"{method}: {found.status}; the score is {found.score:.9g}, none is above {found.bound:.9g}"
+            )
         return Answer(values=found.output, figures=figures, warning=warning)
     if task == "pr":
         return Answer(log_partition=float(found.log_partition), figures=figures, warning=warning)
@@ -164,7 +179,7 @@ def size_of(text: str | None) -> float | None:
     type=click.Choice([*METHODS]),
     default=EXACT,
     show_default=True,
-    help="Exact, by belief propagation, or by its tree-reweighted form.",
+    help="Exact; belief propagation, its tree-reweighted form, mean field, Gibbs sampling; for map also the dual bound.",
 )
 @click.option(
     "--memory-limit",
