@@ -13,7 +13,20 @@ constexpr std::int64_t kBlock = 1024;   // entries of a block, at most, unless o
 constexpr double kSmallClique = 256;    // entries up to which tables are not multiplied beforehand
 constexpr double kSmallerByFactor = 8;  // tables are multiplied beforehand if the product is so much smaller
 
+constexpr double kLargeMessage = 1 << 14;  // entries from which on a message is worth being spared
+constexpr double kLongRow = 1 << 10;       // entries that the message of a merged clique has at least
+constexpr double kMostSummed = 256;        // configurations that a merged clique sums over, at most
+
 }  // namespace
+
+// A clique that is not decided upon yet: it may become one with the clique that uses its message.
+struct JunctionTree::Pending {
+    std::vector<std::int32_t> inputs;
+    std::vector<std::int32_t> scope;  // the summed variables first
+    std::int32_t n_summed_variables;
+
+    std::vector<std::int32_t> separator() const { return {scope.begin() + n_summed_variables, scope.end()}; }
+};
 
 double table_bytes(double size) {
     constexpr double huge = 2 << 20;  // as in base/buffer.hpp
@@ -51,16 +64,31 @@ JunctionTree::JunctionTree(const FactorGraph& graph, std::span<const std::uint8_
         const std::int32_t added = add_graph_table(table);
         waiting[tables[added].scope.front()].push_back(added);
     }
+    std::vector<std::vector<Pending>> pending(
+        n);  // cliques, likewise by the variable that uses their messages
     for (const std::int32_t v : order.variables) {
-        if (waiting[v].empty()) {  // a variable without tables: one that scores nothing
-            const std::int32_t added = add_table({v}, static_cast<std::int64_t>(places.size()));
+        std::vector<std::int32_t>& inputs = waiting[v];
+        if (inputs.empty() && pending[v].empty()) {  // a variable without tables: one that scores nothing
+            inputs.push_back(add_table({v}, static_cast<std::int64_t>(places.size())));
             places.insert(places.end(), conditioned.sizes[v], -1);
-            waiting[v].push_back(added);
         }
-        eliminate(v, std::move(waiting[v]));
-        const TreeTable& message = tables.back();
-        if (!message.scope.empty())
-            waiting[message.scope.front()].push_back(static_cast<std::int32_t>(tables.size()) - 1);
+        std::vector<std::int32_t> scope{v};
+        for (const std::int32_t table : inputs) scope = joined(scope, tables[table].scope);
+        for (const Pending& message : pending[v]) scope = joined(scope, message.separator());
+        Pending clique;
+        const bool merged = merge(pending[v], inputs, scope, clique);
+        for (Pending& message : pending[v]) {
+            const std::int32_t table = eliminate(std::move(message));
+            (merged ? clique.inputs : inputs).push_back(table);
+        }
+        if (!merged) clique = {std::move(inputs), std::move(scope), 1};
+        pending[v].clear();
+        if (clique.n_summed_variables == static_cast<std::int32_t>(clique.scope.size())) {
+            eliminate(std::move(clique));
+        } else {
+            const std::int32_t user = clique.scope[clique.n_summed_variables];
+            pending[user].push_back(std::move(clique));
+        }
     }
     measure();
 }
@@ -114,12 +142,36 @@ std::vector<std::int32_t> JunctionTree::joined(const std::vector<std::int32_t>& 
     return all;
 }
 
-// Multiplies tables of the clique beforehand where the product is much smaller than the clique, smallest
-// products first; then the clique itself.
-void JunctionTree::eliminate(std::int32_t variable, std::vector<std::int32_t> inputs) {
-    std::vector<std::int32_t> scope{variable};
-    for (const std::int32_t table : inputs) scope = joined(scope, tables[table].scope);
+// Whether the clique of these tables and messages, {v} ∪ separator, is a part of one of those that send it
+// messages: the largest one, which is removed from the messages and becomes `merged`, with v among its summed
+// variables.
+bool JunctionTree::merge(std::vector<Pending>& messages, const std::vector<std::int32_t>& inputs,
+                         const std::vector<std::int32_t>& scope, Pending& merged) const {
     const double entries = size_of(scope);
+    if (entries < kLargeMessage || entries / conditioned.sizes[scope.front()] < kLongRow) return false;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (messages[i].separator() != scope) continue;
+        const double summed = size_of(messages[i].scope) / entries * conditioned.sizes[scope.front()];
+        std::size_t large = 0;  // other tables that would be multiplied into more entries
+        for (const std::int32_t table : inputs)
+            large += static_cast<double>(tables[table].size) * kSmallerByFactor > entries;
+        for (std::size_t j = 0; j < messages.size(); ++j)
+            large += j != i && size_of(messages[j].separator()) * kSmallerByFactor > entries;
+        if (summed > kMostSummed || large > 1) continue;
+        merged = std::move(messages[i]);
+        messages.erase(messages.begin() + static_cast<std::ptrdiff_t>(i));
+        merged.inputs.insert(merged.inputs.end(), inputs.begin(), inputs.end());
+        merged.n_summed_variables += 1;
+        return true;
+    }
+    return false;
+}
+
+// Multiplies tables of the clique beforehand where the product is much smaller than the clique, smallest
+// products first; then the clique itself. Returns its message.
+std::int32_t JunctionTree::eliminate(Pending pending) {
+    std::vector<std::int32_t>& inputs = pending.inputs;
+    const double entries = size_of(pending.scope);
     while (entries > kSmallClique && inputs.size() > 1) {
         double least = entries / kSmallerByFactor;
         std::size_t first = 0, second = 0;
@@ -141,7 +193,7 @@ void JunctionTree::eliminate(std::int32_t variable, std::vector<std::int32_t> in
     // large tables first, so that a block begins as a copy of a row
     std::stable_sort(inputs.begin(), inputs.end(),
                      [&](std::int32_t a, std::int32_t b) { return tables[a].size > tables[b].size; });
-    add_clique(inputs, 1);
+    return add_clique(inputs, pending.n_summed_variables);
 }
 
 std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
@@ -165,7 +217,10 @@ std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
     const auto number = static_cast<std::int32_t>(cliques.size());
     for (const std::int32_t table : inputs) {
         tables[table].user = number;
-        CliqueInput input{table, Reading::one, {0}, {}, {0}};
+        CliqueInput input{table, -1, Reading::one, {0}, {}, {0}};
+        for (std::size_t i = 0; i < clique.inputs.size() && input.same_as < 0; ++i)
+            if (tables[clique.inputs[i].table].scope == tables[table].scope)
+                input.same_as = static_cast<std::int32_t>(i);
         // strides of the clique's variables in the table
         std::vector<std::int64_t> strides(n, 0);
         std::int64_t stride = 1;
@@ -216,17 +271,18 @@ void JunctionTree::measure() {
     double live = 0, all = 0, transient = 0;
     const double plan = 8.0 * static_cast<double>(places.size());
     for (const Clique& clique : cliques) {
-        double inputs = 0;
+        double inputs = 0, distinct = 0;
         for (const CliqueInput& input : clique.inputs) {
             const double bytes = table_bytes(static_cast<double>(tables[input.table].size));
             inputs += bytes;
+            if (input.same_as < 0) distinct += bytes;
             if (tables[input.table].maker < 0) live += bytes;
         }
         const auto message = static_cast<double>(tables[clique.message].size);
         live += table_bytes(message);
         bytes_of_log_partition_ = std::max(bytes_of_log_partition_, live);
         live -= inputs;
-        transient = std::max(transient, inputs);
+        transient = std::max(transient, distinct);
         operations_ += clique.entries() * static_cast<double>(clique.inputs.size());
     }
     for (const TreeTable& table : tables) all += 8.0 * static_cast<double>(table.size);

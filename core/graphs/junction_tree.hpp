@@ -6,7 +6,8 @@
 //
 // The message is a table for a variable that is eliminated later, so the cliques are the nodes of a junction
 // tree. Every table is used once. Where a clique has several small tables, they are first multiplied with
-// each other: a clique without a variable to sum out.
+// each other: a clique without a variable to sum out. Where the next clique is only a part of this one, the
+// two are one, which sums out both variables: a large message less in memory.
 //
 // The variables of every table are sorted by when they are eliminated, the first the slowest. v is thus the
 // slowest of its clique, and the message is a sum of rows that lie side by side.
@@ -30,6 +31,7 @@ enum class Reading { one, row, listed };  // one entry for all; side by side; by
 // A table in a clique.
 struct CliqueInput {
     std::int32_t table;
+    std::int32_t same_as;  // an input before it that has the same variables; −1: none
     Reading reading;
     std::vector<std::int64_t> summed;   // [values summed over] where each begins in the table
     std::vector<std::int64_t> strides;  // [outer variables of the clique] 0: the table does not have it
@@ -87,7 +89,10 @@ class JunctionTree {
     std::int32_t add_table(std::vector<std::int32_t> scope, std::int64_t first_place);
     std::int32_t add_graph_table(const ConditionedGraph::Table& table);
     std::int32_t add_clique(const std::vector<std::int32_t>& inputs, std::int32_t n_summed_variables);
-    void eliminate(std::int32_t variable, std::vector<std::int32_t> inputs);
+    struct Pending;
+    std::int32_t eliminate(Pending pending);
+    bool merge(std::vector<Pending>& messages, const std::vector<std::int32_t>& inputs,
+               const std::vector<std::int32_t>& scope, Pending& merged) const;
     double size_of(const std::vector<std::int32_t>& scope) const;
     std::vector<std::int32_t> joined(const std::vector<std::int32_t>& a,
                                      const std::vector<std::int32_t>& b) const;

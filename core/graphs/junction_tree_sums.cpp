@@ -283,11 +283,14 @@ void JunctionTreeSums::distribute(double* of_values, double* of_scores, bool cha
 // P of each input, and its change.
 void JunctionTreeSums::distribute_clique(const Clique& clique, bool in_logs, bool changes) {
     const std::int64_t n = clique.block;
-    input_begins_.assign(1, 0);
-    for (const CliqueInput& input : clique.inputs)
-        input_begins_.push_back(input_begins_.back() + tree_.tables[input.table].size);
-    probabilities_.assign(input_begins_.back(), 0.0);
-    if (changes) moved_.assign(input_begins_.back(), 0.0);
+    std::int64_t total = 0;
+    input_begins_.clear();
+    for (const CliqueInput& input : clique.inputs) {  // tables of the same variables share P
+        input_begins_.push_back(input.same_as < 0 ? total : input_begins_[input.same_as]);
+        if (input.same_as < 0) total += tree_.tables[input.table].size;
+    }
+    probabilities_.assign(total, 0.0);
+    if (changes) moved_.assign(total, 0.0);
     double *belief = block_.data(), *moves = block_sum_.data();
     for_each_block(clique, [&](std::int64_t begin, const std::int64_t* bases) {
         for (std::int64_t x = 0; x < clique.n_summed; ++x) {
@@ -299,6 +302,7 @@ void JunctionTreeSums::distribute_clique(const Clique& clique, bool in_logs, boo
             }
             for (std::size_t i = 0; i < clique.inputs.size(); ++i) {
                 const CliqueInput& input = clique.inputs[i];
+                if (input.same_as >= 0) continue;
                 const std::int64_t at = input_begins_[i] + bases[i] + input.summed[x];
                 project_block(kernels_, input, belief, n, probabilities_.data() + at);
                 if (changes) project_block(kernels_, input, moves, n, moved_.data() + at);

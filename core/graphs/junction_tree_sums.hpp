@@ -79,7 +79,7 @@ class JunctionTreeSums {
     std::vector<Buffer<double>> single_;                   // tables that are freed when they were used
     Buffer<double> arena_, change_arena_;                  // tables that are kept
     Buffer<double> probabilities_, moved_;                 // of the inputs of a clique
-    std::vector<std::int64_t> input_begins_;               // [inputs + 1] among the probabilities
+    std::vector<std::int64_t> input_begins_;               // [inputs] among the probabilities
     std::vector<bool> clique_in_logs_;                     // [cliques]
     std::vector<std::vector<std::int32_t>> variables_of_;  // [tables] whose marginals are taken from it
     std::vector<double> block_, block_high_, block_sum_;
