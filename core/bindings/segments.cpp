@@ -72,17 +72,18 @@ void bind_segments(nb::module_& m) {
                const SegmentModel& model, const Maybe<std::int64_t>& cell_ptr,
                const Maybe<std::int32_t>& lengths, const Maybe<std::int64_t>& ptr,
                const Maybe<std::int32_t>& ids, const Maybe<double>& values,
-               std::shared_ptr<PythonSlices> functions, std::int64_t n_outputs) {
+               std::shared_ptr<PythonSlices> functions, std::int64_t n_outputs, bool of_pairs) {
                 new (self) SegmentData{std::move(layout),
                                        std::move(design),
                                        model,
                                        {copy(view(cell_ptr)), copy(view(lengths)), copy(view(ptr)),
                                         copy(view(ids)), copy(view(values))},
                                        std::move(functions),
-                                       n_outputs};
+                                       n_outputs,
+                                       of_pairs};
             },
             "layout"_a, "design"_a, "model"_a, "cell_ptr"_a.none(), "lengths"_a.none(), "ptr"_a.none(),
-            "ids"_a.none(), "values"_a.none(), "functions"_a.none(), "n_outputs"_a)
+            "ids"_a.none(), "values"_a.none(), "functions"_a.none(), "n_outputs"_a, "of_pairs"_a)
         .def("score", &score, "w"_a, "n_threads"_a, nb::keep_alive<0, 1>(),
              "The sequences at weights, for questions.");
     m.def(

@@ -19,7 +19,11 @@ void FunctionFactors::add_label(std::int64_t t, std::int32_t b, Parts& parts) {
 }
 
 void FunctionFactors::add_arc(std::int64_t t, std::int32_t k, Parts& parts) {
-    const std::int64_t before = find_node(t - 1, bigrams_.in_before[k]), j = find_node(t, after_[k]);
+    add_pair(t, bigrams_.in_before[k], after_[k], parts);
+}
+
+void FunctionFactors::add_pair(std::int64_t t, std::int32_t a, std::int32_t b, Parts& parts) const {
+    const std::int64_t before = find_node(t - 1, a), j = find_node(t, b);
     if (before < 0 || j < 0) return;
     if (const std::int64_t e = functions_.lattice.find_arc(before, j); e >= 0) functions_.add_arc(e, parts);
 }

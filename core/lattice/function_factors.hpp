@@ -21,6 +21,8 @@ class FunctionFactors final : public ChainFactors {
     // Nothing is added for labels that no label sequence with these bigrams has there.
     void add_label(std::int64_t t, std::int32_t b, Parts& parts) override;
     void add_arc(std::int64_t t, std::int32_t k, Parts& parts) override;
+    // Of the labels a and b at positions t − 1 and t, whether they are listed or not.
+    void add_pair(std::int64_t t, std::int32_t a, std::int32_t b, Parts& parts) const;
     bool by_position() const override { return true; }
 
   private:

@@ -94,6 +94,7 @@ struct SegmentData {
     std::shared_ptr<const FunctionSlices> functions =
         nullptr;                 // of labels; null: the design has the features
     std::int64_t n_outputs = 0;  // weights of functions, behind the layout
+    bool of_pairs = false;       // some functions are of two labels
 };
 
 }  // namespace crfkit

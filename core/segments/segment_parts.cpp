@@ -24,6 +24,7 @@ class SegmentParts::Reader final : public PartReader {
                                                                          source.n_weights)
                                      : nullptr),
           labels_(data_.layout->n_labels),
+          pairs_(data_.of_pairs ? std::int64_t{data_.layout->n_labels} * data_.layout->n_labels : 0),
           transitions_(arcs_.bigrams.n_arcs()),
           starts_(types_.n_types()),
           ends_(types_.n_types()),
@@ -41,6 +42,7 @@ class SegmentParts::Reader final : public PartReader {
         for (std::int64_t t = 0; t < T_; ++t) {
             open_labels(begin + t);
             labels_.clear();
+            pairs_.clear();
             if (chain_.by_position()) transitions_.clear();
             parts.begin_level();
             add_inner(t, parts);
@@ -50,11 +52,21 @@ class SegmentParts::Reader final : public PartReader {
     }
 
   private:
+    struct Ending {
+        std::int64_t node;
+        std::int32_t label;
+    };
+    struct End {
+        std::int32_t type, label;  // −1: any label
+        std::int64_t node;
+    };
     // The nodes of a type at the position read last, by k; those of the position before while it is read.
     struct Nodes {
         std::vector<std::int64_t> going;  // [k − 1] −1: none
-        std::vector<std::int64_t> ending;
-        std::int64_t begin = -1;  // B(c)
+        std::vector<Ending> ending;
+        std::int64_t first = -1, single = -1;  // B(c), before a first and before a single position
+
+        std::int64_t begin(bool goes_on) const { return goes_on ? first : single; }
 
         void clear() {
             going.clear();
@@ -69,35 +81,58 @@ class SegmentParts::Reader final : public PartReader {
     }
     bool is_open(std::int32_t label) const { return label >= 0 && open_[label]; }
 
+    // E and B. Where functions look at two labels, each label that a segment ends or begins with has its own.
     void add_inner(std::int64_t t, Parts& parts) {
-        ends_before_.assign(nodes_.size(), -1);
+        ends_before_.clear();
         for (std::int32_t c = 0; c < types_.n_types(); ++c) {
-            if (nodes_[c].ending.empty()) continue;
-            ends_before_[c] = parts.add_node(-1, true, true);
-            for (const std::int64_t node : nodes_[c].ending) parts.add_arc(node, true, true);
+            const std::int32_t single = types_.single[c], last = types_.last[c];
+            if (!data_.of_pairs || single >= 0) add_end(c, data_.of_pairs ? single : -1, parts);
+            if (data_.of_pairs && last >= 0 && last != single) add_end(c, last, parts);
         }
         for (std::int32_t c = 0; c < types_.n_types(); ++c) {
-            nodes_[c].begin = -1;
-            if (!is_open(types_.first[c]) && !is_open(types_.single[c])) continue;
-            nodes_[c].begin = parts.add_node(-1, true, true);
-            if (t == 0) {
-                if (!types_.follows(-1, c)) continue;
-                parts.add_arc(0);
-                parts.score_arc(
-                    starts_.of(c, parts, [&] { chain_.add_ends(true, false, types_.transition[c], parts); }));
-            } else {
-                add_transitions(t, c, parts);
+            const std::int32_t first = types_.first[c], single = types_.single[c];
+            Nodes& nodes = nodes_[c];
+            nodes.first = nodes.single = -1;
+            if (data_.of_pairs && first != single) {
+                if (is_open(first)) nodes.first = add_begin(t, c, first, parts);
+                if (is_open(single)) nodes.single = add_begin(t, c, single, parts);
+            } else if (is_open(first) || is_open(single)) {
+                nodes.first = nodes.single = add_begin(t, c, single, parts);
             }
         }
     }
-    void add_transitions(std::int64_t t, std::int32_t c, Parts& parts) {
-        for (std::int32_t before = 0; before < types_.n_types(); ++before) {
-            if (ends_before_[before] < 0 || !types_.follows(before, c)) continue;
-            const std::int32_t k = arcs_.bigrams.find(types_.transition[before], types_.transition[c]);
-            if (k < 0 && !arcs_.bigrams.soft) continue;  // it does not exist
-            parts.add_arc(ends_before_[before]);
-            if (k >= 0) parts.score_arc(transitions_.of(k, parts, [&] { chain_.add_arc(t, k, parts); }));
+    // E(c) of the segments that end with a label; −1: with any.
+    void add_end(std::int32_t c, std::int32_t label, Parts& parts) {
+        bool added = false;
+        for (const Ending& ending : nodes_[c].ending) {
+            if (label >= 0 && ending.label != label) continue;
+            if (!added) ends_before_.push_back({c, label, parts.add_node(-1, true, true)});
+            added = true;
+            parts.add_arc(ending.node, true, true);
         }
+    }
+    std::int64_t add_begin(std::int64_t t, std::int32_t c, std::int32_t label, Parts& parts) {
+        const std::int64_t node = parts.add_node(-1, true, true);
+        if (t == 0 && types_.follows(-1, c)) {
+            parts.add_arc(0);
+            parts.score_arc(
+                starts_.of(c, parts, [&] { chain_.add_ends(true, false, types_.transition[c], parts); }));
+        }
+        for (const End& end : ends_before_) {
+            if (!types_.follows(end.type, c)) continue;
+            const std::int32_t k = arcs_.bigrams.find(types_.transition[end.type], types_.transition[c]);
+            if (k < 0 && !arcs_.bigrams.soft) continue;  // it does not exist
+            parts.add_arc(end.node);
+            if (k >= 0) parts.score_arc(transitions_.of(k, parts, [&] { chain_.add_arc(t, k, parts); }));
+            score_pair(t, end.label, label, parts);
+        }
+        return node;
+    }
+    // What functions of two labels give to the newest arc.
+    void score_pair(std::int64_t t, std::int32_t a, std::int32_t b, Parts& parts) {
+        if (data_.of_pairs)
+            parts.score_arc(pairs_.of(a * data_.layout->n_labels + b, parts,
+                                      [&] { functions_->add_pair(t, a, b, parts); }));
     }
 
     void add_type(std::int64_t t, std::int64_t position, std::int32_t c, Parts& parts) {
@@ -110,24 +145,31 @@ class SegmentParts::Reader final : public PartReader {
         };
         for (std::int64_t k = 1; k <= std::min(t + 1, longest); ++k) {
             nodes.going.push_back(-1);
-            const std::int64_t from = k == 1 ? nodes.begin : before(k - 1), same = k > K ? before(k) : -1;
-            if (from < 0 && same < 0) continue;
-            const auto enter = [&] {
-                if (from >= 0) parts.add_arc(from, true, k == 1);
-                if (same >= 0) parts.add_arc(same);
+            const std::int64_t same = k > K ? before(k) : -1;
+            const auto from = [&](bool goes) { return k == 1 ? nodes.begin(goes) : before(k - 1); };
+            const auto entered = [&](bool goes) { return from(goes) >= 0 || same >= 0; };
+            const auto enter = [&](bool goes, std::int32_t label) {
+                if (const std::int64_t node = from(goes); node >= 0) {
+                    parts.add_arc(node, true, k == 1);
+                    if (k > 1) score_pair(t, k == 2 ? types_.first[c] : types_.inside[c], label, parts);
+                }
+                if (same >= 0) {
+                    parts.add_arc(same);
+                    score_pair(t, types_.inside[c], label, parts);
+                }
             };
             const std::int32_t goes_on = k == 1 ? types_.first[c] : types_.inside[c],
                                ends = k == 1 ? types_.single[c] : types_.last[c];
-            if (t + 1 < T_ && (k < longest || k > K) && is_open(goes_on)) {
+            if (t + 1 < T_ && (k < longest || k > K) && is_open(goes_on) && entered(true)) {
                 nodes.going.back() = add_label(t, position, goes_on, parts);
                 if (k > K) score_length(c, k, parts);
-                enter();
+                enter(true, goes_on);
             }
-            if (is_open(ends)) {
-                nodes.ending.push_back(add_label(t, position, ends, parts));
+            if (is_open(ends) && entered(false)) {
+                nodes.ending.push_back({add_label(t, position, ends, parts), ends});
                 score_length(c, k, parts);
                 if (k <= K) score_features(position, c, k, parts);
-                enter();
+                enter(false, ends);
             }
         }
     }
@@ -172,9 +214,9 @@ class SegmentParts::Reader final : public PartReader {
         parts.add_node(-1);
         if (T_ == 0) parts.add_arc(0);
         for (std::int32_t c = 0; c < types_.n_types(); ++c)
-            for (const std::int64_t node : nodes_[c].ending) {
+            for (const Ending& ending : nodes_[c].ending) {
                 if (!types_.follows(c, -1)) continue;
-                parts.add_arc(node);
+                parts.add_arc(ending.node);
                 parts.score_arc(
                     ends_.of(c, parts, [&] { chain_.add_ends(false, true, types_.transition[c], parts); }));
             }
@@ -187,12 +229,12 @@ class SegmentParts::Reader final : public PartReader {
     const ArcModel& arcs_;
     DesignFactors chain_;
     std::unique_ptr<FunctionFactors> functions_;  // null: none
-    LazyFactors labels_, transitions_, starts_, ends_, own_;
+    LazyFactors labels_, pairs_, transitions_, starts_, ends_, own_;
     std::int64_t T_ = 0;
-    std::vector<Nodes> nodes_;               // [C]
-    std::vector<std::int64_t> ends_before_;  // [C] E(c), −1: none
-    std::vector<std::int64_t> before_;       // going nodes of the position before
-    std::vector<std::uint8_t> open_;         // [L] whether a label is allowed at the position
+    std::vector<Nodes> nodes_;          // [C]
+    std::vector<End> ends_before_;      // E of the position before
+    std::vector<std::int64_t> before_;  // going nodes of the position before
+    std::vector<std::uint8_t> open_;    // [L] whether a label is allowed at the position
 };
 
 SegmentParts::SegmentParts(std::shared_ptr<const SegmentData> data, std::optional<Annotation> gold,

@@ -600,6 +600,7 @@ class SegmentData:  # a data set of segmentations; cells: segments that end at e
         values: Float64s | None,
         functions: FunctionSlices | None,  # of labels, in place of the features of the design
         n_outputs: int,  # weights of functions, between those of the layout and the own ones of segments
+        of_pairs: bool,  # whether some functions are of two labels
     ) -> None: ...
     def score(self, w: Float64s, n_threads: int) -> ScoredSequences: ...
 

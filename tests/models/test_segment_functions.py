@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, FeatureFunctions, Segments, load
-from crfkit.errors import NotLoadedError, UnsupportedError
+from crfkit import CRF, START, FeatureFunctions, Segments, load
+from crfkit.errors import NotLoadedError
 from tests.oracles.segmentations import labels_of, segmentations
 
 X = [["we", "flew", "to", "New", "York"], ["York", "is", "old"], ["Paris", "and", "New", "York"], []]
@@ -37,8 +37,12 @@ def shape(x: Any, start: int, end: int) -> str:
     return " ".join("X" if w.istitle() else "x" for w in x[start:end])
 
 
+seen: set[tuple[Any, Any]] = set()
+
+
 def same(x: Any, before: Any, label: Any, i: int) -> bool:
     """Of two labels."""
+    seen.add((before, label))
     return bool(before == label)
 
 
@@ -96,9 +100,19 @@ def test_transitions_are_those_of_types() -> None:
     assert linked.feature_map_.n_weights == 8  # two types, the start and the end
 
 
-def test_functions_of_two_labels_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="feature function 'same' is one of two labels"):
-        CRF(Segments(), FeatureFunctions([capital, same])).fit(X, SPANS)
+@pytest.mark.parametrize("scheme", ["bio", "iobes", "plain"])
+def test_functions_of_two_labels(scheme: str, tmp_path: Path) -> None:
+    """They see neighbouring labels of segmentations, within segments and between them, and no others."""
+    seen.clear()
+    crf: CRF[Any] = CRF(Segments(scheme=scheme), FeatureFunctions([capital, same]), l2=0.1).fit(X, SPANS)
+    if scheme != "plain":
+        assert (START, "I-LOC") not in seen
+        assert ("O", "I-LOC") not in seen
+    assert {(START, "O"), ("O", "O")} <= seen
+    crf.save(tmp_path / "m")
+    copy = load(tmp_path / "m", [capital, same])
+    assert copy.predict_nbest(X, 5) == crf.predict_nbest(X, 5)
+    assert crf.predict(X) == [found[0][1] for found in crf.predict_nbest(X, 1)]
 
 
 def test_same_bits_for_any_number_of_threads() -> None:

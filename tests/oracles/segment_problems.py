@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import CRF, END, START, Bigrams, Segments
-from crfkit.features import FeatureFunctions, Template
+from crfkit.features import FeatureFunction, FeatureFunctions, Template
 from crfkit.models.training.training_set import TrainingInput
 from tests.oracles.segmentations import SegmentWeights, labels_of, segmentations
 
@@ -33,6 +33,11 @@ def word(x: Any, label: str, i: int) -> dict[str, float]:
     return {f"{x[i][0]} {label[0]}": 1.5, f"last {label}": float(i + 1 == len(x))}
 
 
+def pair(x: Any, before: Any, label: Any, i: int) -> dict[str, float]:
+    """A feature function of two labels."""
+    return {f"{str(before)[0]} {str(label)[-1]}": 0.5 + i, "same": float(before == label)}
+
+
 class SegmentProblem:
     """Random words and segmentations; some labels unknown (`partial`), some labels not allowed (`restrict`).
 
@@ -51,6 +56,7 @@ class SegmentProblem:
         absent: Sequence[tuple[str | None, str | None]] = (),
         facets: bool = False,
         functions: bool = False,
+        pairs: bool = False,
         **options: Any,
     ) -> None:
         random = np.random.default_rng(7)
@@ -94,7 +100,9 @@ class SegmentProblem:
         template = Template.parse(TEMPLATE + "\nB:%x[0,0]" * of_transitions, "words")
         self.facets = _facets if facets else _no_facets
         self.functions = functions
-        features = FeatureFunctions([place, word], memory=0) if functions else template
+        self.pairs = pairs
+        looking: list[Any] = [place, word, *([FeatureFunction(pair, end=True)] if pairs else [])]
+        features = FeatureFunctions(looking, memory=0) if functions else template
         self.crf: CRF[str] = CRF(self.structure, features=features, facets=_facets if facets else None)
         self.found = TrainingInput(
             self.X, self.Y, self.allowed, self.crf._settings(), None if functions else template, 1
@@ -130,11 +138,19 @@ class SegmentProblem:
         if self.functions:
             names = [[] for _ in x]
 
-        def outputs(t: int, label: str) -> dict[str, float]:
-            if not self.functions:
+        def outputs(t: int, before: Any, label: Any) -> dict[str, float]:
+            """Of all functions; those of pairs look at the end too."""
+            given = self.X[n]
+            if not self.functions or not given:
                 return {}
-            named = {f"word:{name}": value for name, value in word(self.X[n], label, t).items()}
-            return {"place": place(self.X[n], label, t), **named}
+            ends = START if before is None else before, END if label is None else label
+            found = (
+                {f"pair:{name}": value for name, value in pair(given, *ends, t).items()} if self.pairs else {}
+            )
+            if label is None:
+                return found
+            found |= {f"word:{name}": value for name, value in word(given, label, t).items()}
+            return {"place": place(given, label, t), **found}
 
         arcs = [[f"B:{word}"] for word in x]
         return self.weights.counts(segments, names, arcs, own, self.facets, outputs)

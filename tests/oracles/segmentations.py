@@ -6,6 +6,7 @@ Nothing of the library is used but the names and places of its weights.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,12 @@ class SegmentWeights:
         arc_names: Sequence[Sequence[str]],
         of_segments: Mapping[tuple[int, int], Mapping[str, float]] | None = None,
         facets: Callable[[str], Mapping[str, str]] = lambda label: {},
-        outputs: Callable[[int, str], Mapping[str, float]] = lambda t, label: {},
+        outputs: Callable[[int, Any, Any], Mapping[str, float]] = lambda t, before, label: {},
     ) -> Float64s:
         """What a segmentation has of each weight [D]; `names` and `arc_names` are those of each position.
 
-        `outputs` are those of feature functions for a position and its label.
+        `outputs` are those of feature functions for a position, the label before (None: the start) and its label (None: the
+        end).
         """
         found = np.zeros(len(self.place))
 
@@ -101,9 +103,11 @@ class SegmentWeights:
             if key in self.place:
                 found[self.place[key]] += value
 
-        for t, (position, label) in enumerate(zip(names, labels_of(segments, self.scheme), strict=True)):
-            for key, number in outputs(t, label).items():
+        labels = [None, *labels_of(segments, self.scheme), None]
+        for t, (previous, following) in enumerate(pairwise(labels)):
+            for key, number in outputs(t, previous, following).items():
                 add(key, number)
+        for position, label in zip(names, labels_of(segments, self.scheme), strict=True):
             for name in position:
                 add((name, label))
                 for pair in facets(label).items():

@@ -384,6 +384,10 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
     {"scheme": "iobes", "max_length": 3, "facets": True, "partial": True},
     {"scheme": "bio", "longest_weighted": 2, "functions": True, "of_segments": True, "restrict": True},
     {"scheme": "iobes", "max_length": 3, "functions": True, "partial": True},
+    {"scheme": "bio", "longest_weighted": 1, "functions": True, "pairs": True, "restrict": True},
+    {"scheme": "bio", "functions": True, "pairs": True, "absent": (("P", "P"), (None, "Q")), "partial": True},
+    {"scheme": "iobes", "longest_weighted": 2, "functions": True, "pairs": True, "partial": True},
+    {"scheme": "plain", "max_length": 3, "functions": True, "pairs": True, "of_segments": True},
     {"scheme": "plain", "max_length": 3, "absent": (("A", "B"), ("C", None)), "restrict": True},
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
 ]

@@ -26,14 +26,16 @@ class FunctionMap:
     labels: tuple[Hashable, ...]  # [L]
     structure: Chain  # whether there are arcs from the start and into the end
     feature_map: FeatureMap  # the other weights: those of plain arcs
-    links: bool = True  # plain arcs link neighbouring labels; otherwise the structure has them
+    pairs: tuple[Int32s, Int32s] | None = (
+        None  # the only neighbours, where the structure has the plain arcs itself
+    )
 
     @lazy_property
     def layout(self) -> _core.Layout:
         """Which pairs exist, for the core; where others exist too (`soft`), these score 0 and no function looks at them."""
-        L, bigrams = len(self.labels), self.feature_map.bigrams
+        L, bigrams = len(self.labels), self._bigrams
         soft = self.feature_map.soft
-        if bigrams is None:
+        if bigrams is None or not (self.pairs is None or self._look_at_arcs):
             soft = not self._look_at_arcs  # then no pair needs to be listed
             codes = np.arange(0 if soft else (L + 1) ** 2)  # before · (L + 1) + after, start and end included
             bigrams = (codes // (L + 1)).astype(np.int32), (codes % (L + 1)).astype(np.int32)
@@ -67,16 +69,25 @@ class FunctionMap:
 
     @property
     def _look_at_arcs(self) -> bool:
-        return self._has_plain_arcs or any(f.on_arcs for f in self.functions)
+        return self._has_plain_arcs or self.looks_at_pairs
+
+    @property
+    def looks_at_pairs(self) -> bool:
+        """Whether some functions are of two labels."""
+        return any(f.on_arcs for f in self.functions)
+
+    @property
+    def _bigrams(self) -> tuple[Int32s, Int32s] | None:
+        return self.feature_map.bigrams if self.pairs is None else self.pairs
 
     @property
     def _has_plain_arcs(self) -> bool:
-        return self.links and len(self.feature_map.arc_before) > 0
+        return self.pairs is None and len(self.feature_map.arc_before) > 0
 
     @lazy_property
     def boundary(self) -> tuple[Flags, Flags]:
         """Which labels have an arc from the start and into the end that something may score, uint8 [L] each."""
-        L, bigrams = len(self.labels), self.feature_map.bigrams
+        L, bigrams = len(self.labels), self._bigrams
         starts, ends = np.ones(L, np.uint8), np.ones(L, np.uint8)
         if bigrams is not None:
             before, after = bigrams

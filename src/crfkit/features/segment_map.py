@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -148,6 +148,27 @@ class SegmentMap:
             np.fill_diagonal(found[:C, :C], val=False)
         return found
 
+    def label_pairs(self) -> tuple[Int32s, Int32s]:
+        """The labels that may follow each other, within a segment and between two; L is the start and the end."""
+        types, L = self.types, len(self.labels)
+        found = np.zeros((L + 1, L + 1), np.bool_)
+        begins, ends = [], []  # [C + 1] the labels that segments of a type begin with, end with
+        for first, inside, last, single in zip(
+            types.first, types.inside, types.last, types.single, strict=True
+        ):
+            several = first >= 0 and last >= 0
+            begins.append([b for b in {first if several else -1, single} if b >= 0])
+            ends.append([b for b in {last if several else -1, single} if b >= 0])
+            if several:
+                going, following = (
+                    [b for b in {*two} if b >= 0] for two in ((first, inside), (inside, last))
+                )
+                found[np.ix_(going, following)] = True
+        for a, c in np.argwhere(self.exists).tolist():
+            found[np.ix_([*ends, [L]][a], [*begins, [L]][c])] = True
+        before, after = (ids.astype(np.int32) for ids in np.nonzero(found))
+        return before, after
+
     @lazy_property
     def unlimited(self) -> Bools:
         """Whether segments of each type [C] may have any length."""
@@ -250,10 +271,13 @@ class SegmentMap:
         `functions`: feature functions on the data set, in place of the features of the map.
         """
         design = feature_map.design(dataset, n_threads, purpose=purpose)
-        of_segments = (None,) * 5 if cells is None else cells
+        native = None if functions is None else functions.native()
+        n_outputs = 0 if functions is None else sum(functions.map.sizes)
+        of_labels = native, n_outputs, functions is not None and functions.map.looks_at_pairs
         model = self._model(int(np.diff(dataset.sequence_ptr).max(initial=0)))
-        of_labels = (None, 0) if functions is None else (functions.native(), sum(functions.map.sizes))
-        return _core.SegmentData(feature_map.layout, design, model, *of_segments, *of_labels)
+        of_segments: tuple[Any, ...] = (None,) * 5 if cells is None else (*cells,)
+        arguments: tuple[Any, ...] = (*of_segments, *of_labels)
+        return _core.SegmentData(feature_map.layout, design, model, *arguments)
 
     def loss(
         self,

@@ -124,9 +124,7 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
         contents = contents._replace(encoder=replace(contents.encoder, template=template))
         map_ = None
         if stored is not None:
-            map_ = FunctionMap(
-                *stored, labels.classes, parameters.chain, contents.feature_map, kind.links_labels
-            )
+            map_ = FunctionMap(*stored, labels.classes, parameters.chain, contents.feature_map)
         found = StoredModel(contents, parameters.chain, template, map_, local, of_structure, trust)
         structure, potentials = kind.open(found)
         crf: CRF[Any] = CRF(**vars(replace(parameters, structure=structure)))

@@ -52,7 +52,6 @@ class StructureKind:
     named_weights: ClassVar[bool] = False  # a file lists the names of its weights
     calls_functions: ClassVar[bool] = False  # which no file holds; or it is of a class that no file holds
     inputs: ClassVar[str] = ""  # what it reads that is no sequence of positions
-    links_labels: ClassVar[bool] = True  # transitions are those between neighbouring labels
     adds_to_chain: ClassVar[bool] = False  # without weights of its own it is a chain
 
     def check(self, settings: "CRFSettings") -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s, Int32s
-from crfkit.errors import UnsupportedError
 from crfkit.features import Dataset, Labels, SegmentCells, SegmentMap, without_spans
 from crfkit.inference import Answerer
 from crfkit.models.files import segment_file
@@ -21,7 +20,7 @@ from crfkit.objective import Loss
 from crfkit.structures import Chain, SegmentExtractor, Segments, SpanLabels
 
 if TYPE_CHECKING:
-    from crfkit.models.settings import CRFSettings
+    pass
 
 
 class _Read(NamedTuple):
@@ -55,7 +54,9 @@ class SegmentPotentials(StructurePotentials):
             all_possible_states=given.settings.all_possible_states,
         )
         at_boundaries = segments.at_boundaries(given.feature_map)
-        beside, functions, data = cls.learn_beside(given._replace(feature_map=at_boundaries))
+        beside, functions, data = cls.learn_beside(
+            given._replace(feature_map=at_boundaries, pairs=segments.label_pairs())
+        )
         found = cls(given.encoder, beside.feature_map, segments, functions=functions)
         return found, data._replace(read=_Read(segments.cells(dataset), data.read))
 
@@ -175,16 +176,6 @@ class SegmentKind(StructureKind):
     key = "segments"
     unpack = staticmethod(segment_file.unpack)
     calls_functions = True
-    links_labels = False
-
-    def check(self, settings: "CRFSettings") -> None:
-        """Feature functions may look at one label; what links are segments."""
-        for function in settings.functions or ():
-            if function.on_arcs:
-                raise UnsupportedError(
-                    f"the feature function {function.name!r} is one of two labels, which does not go with Segments: "
-                    "expected f(x, label, i)"
-                )
 
     def learn(self, given: TrainingInput) -> TrainingSet:
         """Labels of IOB1 have been read as those of BIO."""
@@ -220,4 +211,7 @@ class SegmentKind(StructureKind):
         segments: SegmentMap = stored.contents.own
         structure = segment_file.with_functions(segments.structure, stored.given, trust=stored.trust)
         segments = replace(segments, structure=structure)
-        return structure, SegmentPotentials(*stored.features, segments, functions=stored.functions)
+        functions = stored.functions
+        if functions is not None:
+            functions = replace(functions, pairs=segments.label_pairs())
+        return structure, SegmentPotentials(*stored.features, segments, functions=functions)

@@ -55,6 +55,9 @@ class Learning(NamedTuple):
     data: TrainingData
     base: FeaturePotentials | None  # those of a model that is trained further
     n_threads: int
+    pairs: tuple[Int32s, Int32s] | None = (
+        None  # the only neighbours, where transitions are not those of labels
+    )
 
 
 @dataclass(frozen=True, eq=False)

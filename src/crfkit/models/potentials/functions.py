@@ -48,8 +48,8 @@ class FunctionPotentials(FeaturePotentials):
             for own in outputs:
                 if own.function.name in known:
                     own.adopt(known[own.function.name])
-        links = given.settings.kind.links_labels
-        map_ = FunctionMap(functions, outputs, given.labels.classes, given.settings.chain, feature_map, links)
+        known_to_all = (functions, outputs, given.labels.classes, given.settings.chain)
+        map_ = FunctionMap(*known_to_all, feature_map, given.pairs)
         values = FunctionData(map_, given.data.dataset, given.n_threads, learn=True)
         return cls(given.encoder, feature_map, map_), given.data._replace(read=values)
 
