@@ -32,7 +32,7 @@ def span_labels(n: int, chosen: Iterable[tuple[Any, ...]]) -> list[str]:
 
 def organisations(tags: Sequence[str]) -> list[str]:
     """B I E S O for the organisations among BIO tags."""
-    return span_labels(len(tags), (span for span in spans(tags, "IOB2") if span.type == ORGANISATION))
+    return span_labels(len(tags), (span for span in spans(tags, "IOB2") if span.label == ORGANISATION))
 
 
 def all_types(text: str, tags: Sequence[str]) -> list[str]:
@@ -40,16 +40,16 @@ def all_types(text: str, tags: Sequence[str]) -> list[str]:
     labels = ["O"] * len(tags)
     names = spans(tags, "IOB2")
     for span in names:
-        labels[span.start : span.end] = map(str, segment_labels(span.type, span.end - span.start, "iobes"))
+        labels[span.start : span.end] = map(str, segment_labels(span.label, span.end - span.start, "iobes"))
     for a, b in pairwise(names):
-        if a.type == b.type and b.start == a.end + 1 and text[a.end] in MARKS:
+        if a.label == b.label and b.start == a.end + 1 and text[a.end] in MARKS:
             labels[a.end] = f"S-{a.type}+{a.type}"
     return labels
 
 
 def only_organisations(labels: Sequence[Any]) -> list[str]:
     """B I E S O for the organisations among IOBES labels."""
-    return span_labels(len(labels), (span for span in spans(labels, "IOBES") if span.type == ORGANISATION))
+    return span_labels(len(labels), (span for span in spans(labels, "IOBES") if span.label == ORGANISATION))
 
 
 def choose(found: Sequence[Iterable[Span]], threshold: float) -> list[Place]:

@@ -148,7 +148,7 @@ def in_scheme(labels: Labels, scheme: str) -> Labels:
     found: Labels = []
     for y in labels:
         written: list[Any] = ["O"] * len(y)
-        for start, end, kind in spans(y):
+        for start, end, kind, _ in spans(y):
             written[start:end] = segment_labels(kind, end - start, scheme)
         found.append(written)
     return found

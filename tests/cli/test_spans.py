@@ -77,6 +77,20 @@ def test_evaluation_of_probabilities(chunker: str) -> None:
     assert "area" not in run("eval", chunker, "chunks.txt").stdout
 
 
+def test_evaluation_of_a_decoding(chunker: str) -> None:
+    labels = run("eval", chunker, "chunks.txt", "--confusion", "0").stdout
+    for decode, title in (
+        ("viterbi", "spans of the best labels:"),
+        ("f1", "spans with the highest expected F1:"),
+    ):
+        report = run("eval", chunker, "chunks.txt", "--spans", "--decode", decode, "--confusion", "0").stdout
+        assert report.startswith(labels)
+        _, found = report.split(f"{title}\n")
+        assert found.splitlines()[0] == "processed 40 phrases; found: 40 phrases; correct: 40."
+        assert found.splitlines()[1] == "precision: 100.00%; recall: 100.00%; FB1: 100.00"
+    assert "--decode is about spans" in complaint("eval", chunker, "chunks.txt", "--decode", "f1")
+
+
 def test_plain_labels_are_runs(model: str) -> None:
     found = run("tag", model, "-", "--spans", text="the\ndog\nsees\n").stdout
     assert [line.split("\t")[3] for line in found.splitlines()] == ["D", "N", "V"]

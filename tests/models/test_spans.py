@@ -79,10 +79,27 @@ def test_the_default_is_every_span_with_half_of_the_probability(trained: CRF) ->
     assert found[2] == []
 
 
+def test_a_threshold_that_is_none(trained: CRF) -> None:
+    """`threshold_for` gives None where no threshold is precise enough: no default takes its place."""
+    curve = evaluation.span_precision_recall(Y, [[Span(3, 4, "L", 0.9)], [], [], []])
+    assert curve.threshold_for(0.9) is None
+    with pytest.raises(
+        ArgumentError, match=r"threshold is None, expected a number above 0, up to 1 \(threshold_for"
+    ):
+        trained.predict_spans(X, curve.threshold_for(0.9))
+    assert trained.predict_spans(X, "auto") == trained.predict_spans(X) == trained.predict_spans(X, 0.5)
+    best = trained.predict_spans(X, decode="viterbi")
+    assert trained.predict_spans(X, None, decode="viterbi") == best
+    assert trained.predict_spans(X, "auto", decode="viterbi") == best
+    for threshold in ("0.5", True, 0, 1.5, float("nan")):
+        with pytest.raises(ArgumentError, match=r"threshold is .*, expected a number above 0, up to 1"):
+            trained.predict_spans(X, threshold)  # type: ignore[arg-type]
+
+
 def test_spans_of_the_best_labels(trained: CRF) -> None:
     found = trained.predict_spans(X, decode="viterbi")
     assert [[span[:3] for span in spans] for spans in found] == [
-        [tuple(span) for span in evaluation.spans(y)] for y in trained.predict(X)
+        [span[:3] for span in evaluation.spans(y)] for y in trained.predict(X)
     ]
     exact = every_span(trained, X[0], "bio")
     assert [span.probability for span in found[0]] == pytest.approx([exact[s[:3]] for s in found[0]])
@@ -109,7 +126,7 @@ def test_spans_that_are_certain_reach_the_threshold_of_1(structure: Any) -> None
     Y = [" ".join(y).split()[:40] for y in Y]
     crf: CRF = CRF(structure, features="U:%x[0,0]\nU:%x[-1,0]\nB", l2=0.01).fit(X, Y)
     allowed = [[[label] for label in y] for y in Y]
-    expected = [[Span(*span) for span in evaluation.spans(y)] for y in Y]
+    expected = [evaluation.spans(y) for y in Y]
     for decode in (None, "viterbi", "f1"):
         assert crf.predict_spans(X, 1.0, decode=decode, allowed=allowed) == expected
 
@@ -164,7 +181,7 @@ def test_labels_are_read_as_the_evaluation_reads_them(scheme: str) -> None:
         y = [label_names[b] for b in ids]
         assert [span[:3] for span in labels.read(ids)] == read(y, scheme)
         if scheme != "plain":
-            assert [tuple(span) for span in evaluation.spans(y)] == read(y, scheme)
+            assert [span[:3] for span in evaluation.spans(y)] == read(y, scheme)
 
 
 @pytest.mark.parametrize("seed", range(30))

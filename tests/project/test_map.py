@@ -25,7 +25,7 @@ MAP: dict[str, set[str]] = {
     "data": {"structures", "errors", "lazy", "arrays"},
     "structures": {"errors", "arrays"},
     "optimizers": {"errors", "arrays"},
-    "evaluation": {"data", "errors"},
+    "evaluation": {"data", "structures", "errors"},
     "features": {"data", "structures", "errors", "lazy", "arrays"},
     "inference": {"structures", "errors", "arrays"},
     "objective": set(),

@@ -13,20 +13,22 @@ from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.progress import Display
+from crfkit.cli.spans import DECODINGS
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
 from crfkit.cli.words import evaluate_file, is_segmenter
 from crfkit.data import read_conllu
-from crfkit.errors import InputError
+from crfkit.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence
-    from crfkit.evaluation import Evaluation, TreeReport
+    from crfkit.evaluation import Evaluation, SpanReport, TreeReport
     from crfkit.models import CRF, Parser
     from crfkit.structures import Span
 
 
 LEAST = 0.01  # probability of the spans that are counted
+_TITLES = {"viterbi": "spans of the best labels", "f1": "spans with the highest expected F1"}
 
 
 def evaluate(
@@ -105,7 +107,12 @@ def evaluate_parser(parser: "Parser", sentences: "Iterable[Sentence]") -> "TreeR
 @click.option(
     "--spans",
     is_flag=True,
-    help="Add precision and recall of spans over a threshold of their probability, and their calibration.",
+    help="Add precision and recall of spans over a threshold of their probability, and their calibration, from 0.01 on.",
+)
+@click.option(
+    "--decode",
+    type=click.Choice(DECODINGS),
+    help="With --spans: report on the spans of the best labels, or on those with the highest expected F1, too.",
 )
 @allowed_column_option
 @columns_option
@@ -141,21 +148,39 @@ def _label_report(
     allowed_column: int | None,
     columns: int | None,
     spans: bool,
+    decode: str | None,
 ) -> tuple[str, str]:
     """The report on labels, and the table of confusions."""
     from crfkit.evaluation import span_calibration, span_precision_recall
 
+    if decode is not None and not spans:
+        raise UnsupportedError("--decode is about spans: add --spans")
     tagger = load_tagger(model, n_threads=threads, n_columns=columns)
     examples = read_for_tagger(
         tagger, file, separator=separator, allowed_column=allowed_column, labels_required=True
     )
     display.stage(f"tagging {file}", "sequences")
     scored: tuple[list[list[str]], list[list[Span]]] | None = ([], []) if spans else None
-    report = evaluate(tagger.crf, display.count(examples), allow_unknown=allow_unknown, scored=scored)
+    examples = display.count(examples)
+    if decode is not None:  # expected F1 is that of the whole file
+        examples = iter(kept := list(examples))
+    report = evaluate(tagger.crf, examples, allow_unknown=allow_unknown, scored=scored)
     text = str(report)
+    if decode is not None:
+        text += f"\n\n{_TITLES[decode]}:\n{_decoded_report(tagger.crf, kept, decode)}"
     if scored is not None:
         text += f"\n\n{span_precision_recall(*scored)}\n\n{span_calibration(*scored)}"
     return text, f"confusion table (gold down, predicted across):\n{report.confusion.table(confusion)}"
+
+
+def _decoded_report(model: "CRF", examples: list[Example], decode: str) -> "SpanReport":
+    """Precision, recall and F1 of the spans of a decoding."""
+    from crfkit.evaluation import scheme_of, span_report
+
+    gold = [example.labels or [] for example in examples]
+    allowed = allowed_of(examples, model.classes_)
+    found = model.predict_spans([example.inputs for example in examples], decode=decode, allowed=allowed)
+    return span_report(gold, found, scheme_of(label for labels in gold for label in labels) or "PLAIN")
 
 
 def _tree_report(

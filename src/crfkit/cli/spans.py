@@ -53,7 +53,7 @@ def write_spans(
         with name_places(chunk):
             found = model.predict_spans(
                 [example.inputs for example in chunk],
-                options.threshold,
+                "auto" if options.threshold is None else options.threshold,
                 decode=options.decode,
                 allowed=allowed_of(chunk, model.classes_),
             )

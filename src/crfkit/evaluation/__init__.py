@@ -5,7 +5,6 @@ from crfkit.evaluation.labels import (
     SCHEMES,
     Confusion,
     Evaluation,
-    Span,
     SpanCounts,
     SpanReport,
     accuracy,
@@ -45,6 +44,7 @@ from crfkit.evaluation.trees import (
     relation_of,
 )
 from crfkit.evaluation.words import WordReport, place_words, word_report
+from crfkit.structures import Span
 
 __all__ = [
     "CONTENT_RELATIONS",

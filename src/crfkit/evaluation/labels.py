@@ -16,13 +16,16 @@ Spans of plain labels (the scheme PLAIN) are runs of equal labels other than O. 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from crfkit.errors import ArgumentError, LabelError, ShapeError
 from crfkit.evaluation.counts import Counts
+from crfkit.structures import Span
 
 Labels = Sequence[Hashable]
+Triple = tuple[int, int, Any]  # start, end and label of a span
 
 SCHEMES: Mapping[str, str] = MappingProxyType(
     {
@@ -43,14 +46,6 @@ PLAIN = "PLAIN"
 _SAME = {"L": "E", "U": "S", "M": "I"}  # letters of BILOU and BMES, and those of IOBES that mean the same
 
 
-class Span(NamedTuple):
-    """The positions `start`, …, `end` − 1 form a span of this type."""
-
-    start: int
-    end: int
-    type: str
-
-
 class SpanCounts(Counts):
     """Counts of spans: one is correct when it has the same positions and type in gold and in the prediction."""
 
@@ -63,7 +58,10 @@ class SpanCounts(Counts):
 
 @dataclass(frozen=True)
 class SpanReport:
-    """Precision, recall and F1 of spans; as text it looks like the output of conlleval."""
+    """Precision, recall and F1 of spans; as text it looks like the output of conlleval.
+
+    Of lists of spans nobody knows how many positions there are: both numbers of these are 0.
+    """
 
     n_positions: int
     n_correct_positions: int
@@ -76,10 +74,12 @@ class SpanReport:
         return self.n_correct_positions / self.n_positions if self.n_positions else 0.0
 
     def __str__(self) -> str:
+        tokens = f"{self.n_positions} tokens with " if self.n_positions else ""
+        accuracy = f"accuracy: {100 * self.accuracy:6.2f}%; " if self.n_positions else ""
         lines = [
-            f"processed {self.n_positions} tokens with {self.overall.gold} phrases; "
+            f"processed {tokens}{self.overall.gold} phrases; "
             f"found: {self.overall.predicted} phrases; correct: {self.overall.correct}.",
-            f"accuracy: {100 * self.accuracy:6.2f}%; {self.overall}",
+            f"{accuracy}{self.overall}",
         ]
         lines += (f"{name:>17}: {score}  {score.predicted}" for name, score in self.types.items())
         return "\n".join(lines)
@@ -216,16 +216,23 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
     return Confusion(tuple(labels), MappingProxyType(dict(counts)))
 
 
-def span_report(gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | None = None) -> SpanReport:
-    """Precision, recall and F1 of spans, per type and over all types, as conlleval counts them."""
-    counts: dict[str, Counter[str]] = {"correct": Counter(), "predicted": Counter(), "gold": Counter()}
+def span_report(
+    gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], scheme: str | None = None
+) -> SpanReport:
+    """Precision, recall and F1 of spans, per type and over all types, as conlleval counts them.
+
+    Both may be label sequences, or lists of spans (start, end, label, …) as `CRF.predict_spans` gives them; the
+    probabilities of these do not count.
+    """
+    of_labels = _are_labels(gold, predicted)
+    counts: dict[str, Counter[Any]] = {"correct": Counter(), "predicted": Counter(), "gold": Counter()}
     for found in _span_sets(gold, predicted, scheme):
         for counter, found_spans in zip(counts.values(), found, strict=True):
-            counter.update(span.type for span in found_spans)
-    types = sorted(counts["gold"].keys() | counts["predicted"].keys())
+            counter.update(label for _, _, label in found_spans)
+    types = sorted(counts["gold"].keys() | counts["predicted"].keys(), key=str)
     return SpanReport(
-        n_positions=sum(map(len, gold)),
-        n_correct_positions=sum(g == p for g, p in _pairs(gold, predicted)),
+        n_positions=sum(map(len, gold)) if of_labels else 0,
+        n_correct_positions=sum(g == p for g, p in _pairs(gold, predicted)) if of_labels else 0,
         overall=SpanCounts(**{name: counter.total() for name, counter in counts.items()}),
         types=MappingProxyType(
             {name: SpanCounts(**{key: counter[name] for key, counter in counts.items()}) for name in types}
@@ -246,14 +253,43 @@ def span_totals(
 
 
 def _span_sets(
-    gold: Sequence[Labels], predicted: Sequence[Labels], scheme: str | None
-) -> Iterator[tuple[set[Span], set[Span], set[Span]]]:
+    gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], scheme: str | None
+) -> Iterator[tuple[set[Triple], set[Triple], set[Triple]]]:
     """The correct, the predicted and the gold spans of each sequence."""
-    _check(gold, predicted)
-    for n, (g, p) in enumerate(zip(gold, predicted, strict=True)):
-        gold_spans = set(_spans(g, scheme, f"gold sequence {n}, "))
-        predicted_spans = set(_spans(p, scheme, f"predicted sequence {n}, "))
+    (_check if _are_labels(gold, predicted) else _check_numbers)(gold, predicted)
+    pairs = zip(span_sets(gold, scheme, "gold"), span_sets(predicted, scheme, "predicted"), strict=True)
+    for gold_spans, predicted_spans in pairs:
         yield gold_spans & predicted_spans, predicted_spans, gold_spans
+
+
+def _are_labels(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> bool:
+    """Whether both are label sequences: no spans, nor lists that are empty, all of them, beside others that are not."""
+    empty = [all(len(sequence) == 0 for sequence in some) for some in (gold, predicted)]
+    return not (are_spans(gold) or are_spans(predicted) or empty[0] != empty[1])
+
+
+def are_spans(sequences: Sequence[Sequence[Any]]) -> bool:
+    """Whether these are lists of spans (start, end, label, …): the first thing that one of them has tells."""
+    first = next((sequence[0] for sequence in sequences if len(sequence)), None)
+    return (
+        isinstance(first, tuple)
+        and len(first) in (3, 4)
+        and all(isinstance(place, Integral) and not isinstance(place, bool) for place in first[:2])
+    )
+
+
+def span_sets(sequences: Sequence[Sequence[Any]], scheme: str | None, which: str) -> Iterator[set[Triple]]:
+    """The spans (start, end, label) of label sequences, or of lists of spans."""
+    listed = are_spans(sequences)
+    for n, sequence in enumerate(sequences):
+        where = f"{which} sequence {n}, "
+        if not listed:
+            yield {span[:3] for span in _spans(sequence, scheme, where)}
+            continue
+        for item in sequence:
+            if not are_spans([[item]]):
+                raise LabelError(f"{where}{item!r} is no span, expected (start, end, label)")
+        yield {(int(start), int(end), label) for start, end, label, *_ in sequence}
 
 
 def spans(labels: Labels, scheme: str | None = None) -> list[Span]:
@@ -334,11 +370,15 @@ def _weights(sample_weight: Sequence[float] | None, n: int) -> Sequence[float]:
     return [float(weight) for weight in sample_weight]
 
 
-def _check_lengths(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
+def _check_numbers(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
     if len(gold) != len(predicted):
         raise ShapeError(
             f"there are {len(gold)} gold sequences and {len(predicted)} predicted ones, expected as many"
         )
+
+
+def _check_lengths(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
+    _check_numbers(gold, predicted)
     for n, (g, p) in enumerate(zip(gold, predicted, strict=True)):
         if isinstance(g, str) or isinstance(p, str):
             raise ArgumentError(f"sequence {n} is a single string, expected a sequence of labels")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from crfkit.errors import ArgumentError, ShapeError
 from crfkit.evaluation.counts import Counts
-from crfkit.evaluation.labels import PLAIN, scheme_of, spans
+from crfkit.evaluation.labels import PLAIN, are_spans, scheme_of, span_sets
 
 Scored = tuple[int, int, Any, float]  # start, end, label, probability
 
@@ -41,9 +41,9 @@ class SpanCurve:
         return reached[-1] if reached else Counts(0, 0, self.n_gold)
 
     def threshold_for(self, precision: float) -> float | None:
-        """The lowest threshold above which spans have at least this precision; None: there is none.
+        """The lowest threshold above which spans have at least this precision; None: no threshold has it.
 
-        Choose it on other data than those that it is to be used for.
+        Choose it on other data than those that it is to be used for. `CRF.predict_spans` refuses None as a threshold.
         """
         good = (
             p for p, found in zip(self.thresholds, self.counts, strict=True) if found.precision >= precision
@@ -159,9 +159,6 @@ def _compared(
 
 
 def _gold_spans(gold: Sequence[Sequence[Any]], scheme: str | None) -> list[set[tuple[int, int, Any]]]:
-    firsts = [label for labels in gold for label in labels[:1]]
-    if firsts and isinstance(firsts[0], tuple) and len(firsts[0]) >= 3:
-        return [{(start, end, label) for start, end, label, *_ in listed} for listed in gold]
-    if scheme is None:
+    if scheme is None and not are_spans(gold):
         scheme = scheme_of(label for labels in gold for label in labels) or PLAIN
-    return [{(span.start, span.end, span.type) for span in spans(labels, scheme)} for labels in gold]
+    return list(span_sets(gold, scheme, "gold"))

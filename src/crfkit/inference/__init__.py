@@ -41,7 +41,7 @@ from crfkit.inference.message_passing import (
 from crfkit.inference.monte_carlo import GibbsResult, gibbs
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
 from crfkit.inference.segment_batch import SegmentBatch
-from crfkit.inference.span_sets import best_expected_f1, check_decoding, likely_spans, select_spans
+from crfkit.inference.span_sets import best_expected_f1, likely_spans, read_threshold, select_spans
 from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
@@ -67,7 +67,6 @@ __all__ = [
     "TreeParser",
     "belief_propagation",
     "best_expected_f1",
-    "check_decoding",
     "count",
     "gibbs",
     "likely_spans",
@@ -77,5 +76,6 @@ __all__ = [
     "mean_field",
     "minimum_risk",
     "plan",
+    "read_threshold",
     "select_spans",
 ]

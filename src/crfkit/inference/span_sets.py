@@ -7,7 +7,7 @@ from operator import attrgetter
 import numpy as np
 
 from crfkit.errors import ArgumentError
-from crfkit.structures import Span
+from crfkit.structures import Span, Threshold
 
 SpanLists = list[list[Span]]  # of each sequence
 Ask = Callable[[float], SpanLists]  # the spans with a probability of at least this much
@@ -19,14 +19,27 @@ _FIRST = 0.25  # the first threshold; most data need no other
 _LAST = 1e-9
 
 
-def check_decoding(threshold: object, decode: object) -> None:
-    """ArgumentError for what is no probability or decoding."""
-    number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
-    if threshold is not None and not (number and 0 < threshold <= 1):  # type: ignore[operator]
-        raise ArgumentError(f"threshold is {threshold!r}, expected a number above 0, up to 1")
+def read_threshold(threshold: Threshold, decode: object) -> float | None:
+    """The threshold that counts: "auto" is 0.5, and none with a decoding; ArgumentError for what is none, or no decoding."""
     if decode is not None and decode not in DECODINGS:
         expected = ", ".join(map(repr, DECODINGS))
         raise ArgumentError(f"decode is {decode!r}, expected None or one of {expected}")
+    if isinstance(threshold, str) and threshold == "auto":
+        return DEFAULT_THRESHOLD if decode is None else None
+    if threshold is None:
+        if decode is None:
+            raise ArgumentError(
+                "threshold is None, expected a number above 0, up to 1 (threshold_for gives None where no threshold has the "
+                "precision), or decode= with it"
+            )
+        return None
+    if (
+        not isinstance(threshold, int | float | np.number)
+        or isinstance(threshold, bool)
+        or not 0 < threshold <= 1
+    ):
+        raise ArgumentError(f"threshold is {threshold!r}, expected a number above 0, up to 1")
+    return float(threshold)
 
 
 def select_spans(
@@ -38,10 +51,12 @@ def select_spans(
 ) -> SpanLists:
     """The spans above a threshold, those of the best labels (`decoded`), or those with the highest expected F1.
 
-    `n_gold` gives the expected number of spans of all sequences. With `decode`, spans below a threshold are left out.
+    `n_gold` gives the expected number of spans of all sequences. With `decode`, spans below a threshold are left out;
+    without one there is a threshold, as `read_threshold` sees to it.
     """
     if decode is None:
-        return ask(DEFAULT_THRESHOLD if threshold is None else threshold)
+        assert threshold is not None
+        return ask(threshold)
     found = decoded() if decode == "viterbi" else best_expected_f1(ask, n_gold())
     return found if threshold is None else likely_spans(found, threshold)
 

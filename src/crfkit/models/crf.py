@@ -13,7 +13,7 @@ from crfkit.arrays import Float64s
 from crfkit.errors import UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
-from crfkit.inference import Answerer, check_decoding
+from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
 from crfkit.models.encoded_input import EncodedInput
@@ -30,7 +30,7 @@ from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
-from crfkit.structures import SequenceStructure, Span
+from crfkit.structures import SequenceStructure, Span, Threshold
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
@@ -291,7 +291,7 @@ class CRF(Estimator, Generic[Label]):
     def predict_spans(
         self,
         X: Sequence[Any],
-        threshold: float | None = None,
+        threshold: Threshold = "auto",
         *,
         decode: str | None = None,
         scheme: str | None = None,
@@ -303,13 +303,14 @@ class CRF(Estimator, Generic[Label]):
             decode="viterbi"   those of the best labels, as `predict` gives them
             decode="f1"        those, none overlapping, with the highest expected F1 over X
 
-        With `decode`, a `threshold` leaves out those below it. `scheme` says how labels are read: "bio", "iob1", "iobes",
+        "auto" is 0.5 without `decode`. With `decode` it leaves none out, as None does; a number leaves out those below it.
+        `scheme` says how labels are read: "bio", "iob1", "iobes",
         "bilou", "bmes", or "plain" (runs of equal labels other than O); None: as all labels look. `allowed` as in `fit`.
         The spans of a `Lattice` are its arcs.
         """
-        check_decoding(threshold, decode)
+        least = read_threshold(threshold, decode)
         labels = kind_of(self.structure).read_spans(self.structure, self.classes_, scheme)
-        return find_spans(self._ask(X, allowed), labels, threshold, decode)
+        return find_spans(self._ask(X, allowed), labels, least, decode)
 
     def predict_nbest(
         self, X: Sequence[Any], n: int, *, allowed: Allowed = None

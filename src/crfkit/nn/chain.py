@@ -35,7 +35,7 @@ from crfkit.nn.problem.checks import (
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.gold_score import Term, has_unknown, likelihood_terms, path_score, terms_within
 from crfkit.nn.spans import ChainSpans
-from crfkit.structures import Span
+from crfkit.structures import Span, Threshold
 
 
 class ChainDistribution(Distribution):
@@ -278,7 +278,7 @@ class ChainDistribution(Distribution):
     def predict_spans(
         self,
         labels: Sequence[Hashable],
-        threshold: float | None = None,
+        threshold: Threshold = "auto",
         *,
         decode: str | None = None,
         scheme: str | None = None,

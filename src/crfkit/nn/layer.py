@@ -10,7 +10,7 @@ from crfkit.errors import ArgumentError
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.problem.constraints import BigramsLike, bigram_table
 from crfkit.nn.problem.layout import check_emissions, check_layout, check_lengths, to_batch_first
-from crfkit.structures import Span
+from crfkit.structures import Span, Threshold
 
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
@@ -183,7 +183,7 @@ class ChainCRF(nn.Module):
         emissions: Tensor,
         mask: Tensor | None = None,
         *,
-        threshold: float | None = None,
+        threshold: Threshold = "auto",
         decode: str | None = None,
         scheme: str | None = None,
         lengths: Tensor | None = None,
@@ -195,8 +195,8 @@ class ChainCRF(nn.Module):
             decode="viterbi"   those of the best labels, as `decode` gives them
             decode="f1"        those, none overlapping, with the highest expected F1 over the batch
 
-        The layer must have the names of its `labels`. With `decode`, a `threshold` leaves out those below it. `scheme` says
-        how labels are read, as in `crfkit.CRF.predict_spans`. `start` and `end` (exclusive) are positions.
+        The layer must have the names of its `labels`. `threshold` and `scheme`, which says how labels are read, are those
+        of `crfkit.CRF.predict_spans`. `start` and `end` (exclusive) are positions.
         """
         if self.labels is None:
             raise ArgumentError(

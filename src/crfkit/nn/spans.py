@@ -31,7 +31,7 @@ from crfkit.nn.problem.chain import (
     token_positions,
     working_dtype,
 )
-from crfkit.structures import Span, SpanLabels
+from crfkit.structures import Span, SpanLabels, Threshold
 
 # states; the marginals of more are in the precision of the scores on a GPU, as its kernels are
 MOST_IN_DOUBLE = 128
@@ -169,17 +169,17 @@ class ChainSpans:
         return torch.cat(spans)[order], torch.cat(found)[order].clamp_max(1.0)
 
     def select(
-        self, argmax: Callable[[], Tensor], threshold: float | None, decode: str | None
+        self, argmax: Callable[[], Tensor], threshold: Threshold, decode: str | None
     ) -> list[list[Span]]:
         """The spans of each sequence: all above a threshold, of the best labels [B, T], or with the highest expected F1."""
-        from crfkit.inference import check_decoding, select_spans  # only where the core is
+        from crfkit.inference import read_threshold, select_spans  # only where the core is
 
-        check_decoding(threshold, decode)
+        least = read_threshold(threshold, decode)
         return select_spans(
-            lambda least: self.to_lists(*self.find(least)),
+            lambda above: self.to_lists(*self.find(above)),
             lambda: self.to_lists(best := self.read(argmax()), self.probabilities(best)),
             lambda: float(self.begins.sum()),
-            threshold,
+            least,
             decode,
         )
 

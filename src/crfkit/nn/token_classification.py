@@ -12,7 +12,7 @@ from crfkit.errors import ArgumentError, FileFormatError, ImpossibleLabelsError,
 from crfkit.nn.layer import ChainCRF
 from crfkit.nn.problem.constraints import BigramsLike
 from crfkit.nn.problem.layout import check_layout
-from crfkit.structures import Span
+from crfkit.structures import Span, Threshold
 
 IGNORED = -100  # the label of masked pieces
 SETTINGS, PARAMETERS = "crf.json", "crf.safetensors"
@@ -111,7 +111,7 @@ class CRFForTokenClassification(nn.Module):
         word_mask: Tensor | None = None,
         *,
         offset_mapping: Tensor | Sequence[Sequence[Sequence[int]]] | None = None,
-        threshold: float | None = None,
+        threshold: Threshold = "auto",
         decode: str | None = None,
         scheme: str | None = None,
         **inputs: Any,

@@ -37,7 +37,7 @@ from crfkit.structures.segments import (
     segment_labels,
 )
 from crfkit.structures.spanning_tree import SpanningTree, allowed_arcs, is_tree, tree_output, tree_scores
-from crfkit.structures.spans import Span, SpanLabels
+from crfkit.structures.spans import Span, SpanLabels, Threshold
 from crfkit.structures.structure import AllowedLabels, Structure
 from crfkit.structures.support import Support
 
@@ -109,6 +109,7 @@ __all__ = [
     "Structure",
     "Support",
     "TableFactor",
+    "Threshold",
     "Variable",
     "WordLattice",
     "allowed_arcs",

@@ -2,13 +2,15 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from crfkit.arrays import Bools, Int32s
 from crfkit.errors import ArgumentError, LabelError
 from crfkit.structures.schemes import PLAIN, SCHEMES, Place, find_scheme, label_place
+
+Threshold = float | Literal["auto"] | None  # of the probability of spans; None: there is none
 
 
 class Span(NamedTuple):
