@@ -43,7 +43,7 @@ def all_types(text: str, tags: Sequence[str]) -> list[str]:
         labels[span.start : span.end] = map(str, segment_labels(span.label, span.end - span.start, "iobes"))
     for a, b in pairwise(names):
         if a.label == b.label and b.start == a.end + 1 and text[a.end] in MARKS:
-            labels[a.end] = f"S-{a.type}+{a.type}"
+            labels[a.end] = f"S-{a.label}+{a.label}"
     return labels
 
 

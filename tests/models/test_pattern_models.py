@@ -234,10 +234,13 @@ def test_a_file_holds_all_of_it(tmp_path: Path) -> None:
     assert heaviest_patterns(bare, 3) == heaviest_patterns(model, 3)
     with pytest.raises(NotLoadedError):
         bare.predict(new)
-    with pytest.raises(
-        FileFormatError, match="functions has 1 entries, the patterns of the model call 2 functions"
-    ):
+    expected = r"all\.crf: functions has 1 entries for the patterns, expected 2: .*first_twice.*late"
+    with pytest.raises(ArgumentError, match=expected):
         crfkit.load(tmp_path / "all.crf", functions=[late])
+    with pytest.raises(
+        ArgumentError, match=r"all\.crf: functions has 5 for the patterns, expected a function"
+    ):
+        crfkit.load(tmp_path / "all.crf", functions=[late, 5])
 
 
 def test_weights_that_l1_leaves_at_zero_are_left_out(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from crfkit.errors import ArgumentError, ShapeError
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ChainCRF, ChainDistribution, CRFForTokenClassification
-from crfkit.structures import SpanLabels
+from crfkit.structures import SpanLabels, Threshold
 from tests.oracles.chain_batches import KINDS, batch
 from tests.oracles.conlleval import names, probabilities
 
@@ -135,8 +135,8 @@ def trained_chain() -> tuple[Any, list[Any], ChainDistribution]:
 
 
 @pytest.mark.parametrize("decode", [None, "viterbi", "f1"])
-@pytest.mark.parametrize("threshold", [None, 0.03, 1e-9])
-def test_the_spans_of_a_trained_model(decode: str | None, threshold: float | None) -> None:
+@pytest.mark.parametrize("threshold", ["auto", 0.03, 1e-9])
+def test_the_spans_of_a_trained_model(decode: str | None, threshold: Threshold) -> None:
     crf, X, chains = trained_chain()
     expected = crf.predict_spans(X, threshold, decode=decode)
     found = chains.predict_spans(crf.classes_, threshold, decode=decode)

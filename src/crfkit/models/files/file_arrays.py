@@ -10,7 +10,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import MAX_WEIGHT
-from crfkit.errors import FileFormatError, InputError
+from crfkit.errors import ArgumentError, FileFormatError, InputError, reword
 from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -63,11 +63,17 @@ def read_weights(file: ModelFile, n_expected: int) -> Float64s:
     return weights
 
 
+class GivenFunctionsError(ArgumentError):
+    """Functions that were given do not fit a file, which is not damaged."""
+
+
 @contextmanager
 def name_damage(source: str, what: str = "model") -> Iterator[None]:
-    """Names the file whose contents the block finds damaged."""
+    """Names the file whose contents the block finds damaged, or which functions that were given do not fit."""
     try:
         yield
+    except GivenFunctionsError as error:
+        raise reword(error, f"{source}: {error}") from None
     except (InputError, RecursionError) as error:
         raise FileFormatError(f"{source}: not a usable {what}: {error}") from None
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from crfkit.errors import ArgumentError
 from crfkit.features import load_function
+from crfkit.models.files.file_arrays import GivenFunctionsError
 
 
 def choose_functions(
@@ -14,13 +14,14 @@ def choose_functions(
     if given is None:
         return iter([*map(load_function, functions)] if trust else functions)
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise ArgumentError(f"functions is {given!r}, expected a list of functions")
+        raise GivenFunctionsError(f"functions is {given!r}, expected a list of functions")
     new = list(given)
-    if len(new) != len(functions) or not all(map(callable, new)):
-        raise ArgumentError(
-            f"functions has {len(new)} entries, the {whose} of the model call {len(functions)} functions: "
-            f"{', '.join(map(repr, functions)) or 'none'}"
-        )
+    if len(new) != len(functions):
+        expected = f"{len(functions)}: {', '.join(map(repr, functions))}" if functions else "none"
+        raise GivenFunctionsError(f"functions has {len(new)} entries for the {whose}, expected {expected}")
+    for function in new:
+        if not callable(function):
+            raise GivenFunctionsError(f"functions has {function!r} for the {whose}, expected a function")
     return iter(new)
 
 
