@@ -12,11 +12,14 @@ import pytest
 
 import crfkit
 from crfkit import CRF, InputError, Lattice, WordLattice, _core
+from crfkit.errors import UnsavableError
 from crfkit.features import LatticeDataset
+from crfkit.models import UnsavableModel
 from crfkit.models.kinds.lattices import LatticePotentials
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.training_set import TrainingInput
 from crfkit.objective import Objective
+from crfkit.structures import CostMatrix
 from tests.oracles.word_lattices import Enumeration, random_lattice
 
 pytestmark = pytest.mark.filterwarnings("ignore::crfkit.models.ConvergenceWarning")
@@ -363,3 +366,12 @@ def test_partial_fit_and_start() -> None:
     crf.partial_fit(X[4:], y[4:])
     assert len(crf.structure_names_) >= n_names
     assert len(crf.predict(X)) == 8
+
+
+def test_costs_that_are_known_cannot_be_saved(tmp_path: Path) -> None:
+    structure = Lattice(CostMatrix(np.zeros((2, 2), np.int16)), crossed=False, boundary=(0, 0))
+    X = [WordLattice(1, [(0, 1, (1, 1), ["a"]), (0, 1, (0, 1), ["b"])])]
+    with pytest.warns(UnsavableModel, match="write_mecab"):
+        crf: CRF = CRF(structure).fit(X, [[0]])
+    with pytest.raises(UnsavableError, match="write_mecab"):
+        crf.save(tmp_path / "m")

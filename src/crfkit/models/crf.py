@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
-from crfkit.errors import UnsupportedError
+from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
 from crfkit.inference import Answerer, read_threshold
@@ -400,6 +400,8 @@ class CRF(Estimator, Generic[Label]):
 
     def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
         model = self._get_model()
+        if reason := model.find_unsavable():
+            raise UnsavableError(reason)
         encoder = model.potentials.encoder
         settings |= {
             "parameters": self._settings().to_json(encoder.template),

@@ -9,7 +9,7 @@ The names of outputs lie in an array of their own, function after function.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from crfkit.errors import ArgumentError, FileFormatError, InputError, UnsavableError, reword
+from crfkit.errors import ArgumentError, FileFormatError, InputError, reword
 from crfkit.features import FeatureFunction, FeatureFunctions, FunctionMap, Outputs, placeholder
 from crfkit.models.files.file_arrays import count_setting, name_damage, path_setting, setting
 from crfkit.models.files.function_list import explain_unnamed
@@ -36,8 +36,6 @@ def unsavable(functions: FeatureFunctions) -> str | None:
 def to_json(function_map: FunctionMap) -> dict[str, Any]:
     """The functions for the settings of a model file."""
     functions = function_map.functions
-    if reason := unsavable(functions):
-        raise UnsavableError(reason)
     paths, length = functions.paths()
     return {
         "length": length,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crfkit.errors import FileFormatError, NotLoadedError, UnsavableError
+from crfkit.errors import FileFormatError, NotLoadedError
 from crfkit.features import import_path, load_function, placeholder
 from crfkit.models.files.file_arrays import path_setting, setting
 from crfkit.structures import Arc, Chain, GraphStructure
@@ -65,8 +65,6 @@ def unsavable(structure: GraphStructure) -> str | None:
 
 def to_json(structure: GraphStructure) -> dict[str, Any]:
     """The structure for the settings of a model file."""
-    if reason := unsavable(structure):
-        raise UnsavableError(reason)
     kind, fields = _parts(structure)
     return {"class": import_path(kind), "fields": fields}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.errors import FileFormatError, UnsavableError
+from crfkit.errors import FileFormatError
 from crfkit.features import PatternMap, import_path, placeholder
 from crfkit.models.files.file_arrays import (
     compact,
@@ -32,8 +32,6 @@ from crfkit.structures import FIRST, LAST, Affixes, Gram, Growth, Ngrams, Patter
 def pack(patterns: PatternMap, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
     """Adds the arrays; what joins the settings of the file."""
     structure, grams = patterns.structure, patterns.grams
-    if reason := unsavable(structure):
-        raise UnsavableError(reason)
     labels = [label for gram in grams for label in gram.labels]
     arrays["grams.where"] = compact(np.array([gram.where for gram in grams], dtype=np.int64))
     arrays["grams.lengths"] = compact(np.array([len(gram.labels) for gram in grams], dtype=np.int64))

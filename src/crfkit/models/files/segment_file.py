@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import offsets
-from crfkit.errors import FileFormatError, UnsavableError
+from crfkit.errors import FileFormatError
 from crfkit.features import SegmentMap, SegmentTemplate, import_path, placeholder
 from crfkit.models.files.file_arrays import (
     compact,
@@ -38,8 +38,6 @@ _LONGEST = 2**31 - 1
 def pack(segments: SegmentMap, arrays: dict[str, Array], n_bytes: dict[str, int]) -> dict[str, Any]:
     """Adds the arrays; what joins the settings of the file."""
     structure, names = segments.structure, segments.types.names
-    if reason := unsavable(structure):
-        raise UnsavableError(reason)
     arrays["segments.lengths"] = compact(np.array(segments.n_lengths, np.int64))
     if segments.features:
         n_bytes["segment_features"] = pack_texts(arrays, "segment_features", segments.features)
