@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/threads.hpp"
-#include "graphs/priority_heap.hpp"
+#include "graphs/priority_buckets.hpp"
 
 namespace crfkit {
 
@@ -18,6 +18,7 @@ MessageRun<Domain>::MessageRun(Messages<Domain>& messages, const MessageOptions&
     : plan_(messages.plan()),
       messages_(messages),
       options_(options),
+      pairs_(messages),
       workspaces_(static_cast<std::size_t>(std::max(1, options.n_threads)), Workspace(plan_)),
       changes_(workspaces_[0].at.size()),
       residuals_(plan_.tables.size()),
@@ -45,14 +46,19 @@ void MessageRun<Domain>::run() {
 }
 
 template <class Domain>
-double MessageRun<Domain>::update(std::int64_t f, double damping) {
+double MessageRun<Domain>::update(std::int64_t i, double damping) {
+    ++updates_;
+    if (pairs_.used()) {
+        pace_.work(64);
+        return pairs_.update(i, damping, changes_.data());
+    }
+    const std::int64_t f = plan_.tables[i];
     Workspace& w = workspaces_[0];
     messages_.gather(f, w);
     messages_.send(f, w);
     const double change = messages_.difference(f, w.out.data(), changes_.data());
     messages_.store(f, w.out.data(), damping);
     pace_.work(plan_.graph.table_ptr[f + 1] - plan_.graph.table_ptr[f] + 64);
-    ++updates_;
     return change;
 }
 
@@ -60,18 +66,27 @@ template <class Domain>
 double MessageRun<Domain>::sweep(bool backwards) {
     const double damping = plan_.is_forest ? 0 : options_.damping;
     double largest = 0;
+    if (pairs_.used()) {
+        updates_ += n_tables();
+        return pairs_.sweep(backwards, damping);
+    }
     for (std::int64_t i = 0; i < n_tables(); ++i)
-        largest = std::max(largest, update(plan_.tables[backwards ? n_tables() - 1 - i : i], damping));
+        largest = std::max(largest, update(backwards ? n_tables() - 1 - i : i, damping));
     return largest;
 }
 
 template <class Domain>
 void MessageRun<Domain>::measure() {
+    pairs_.refresh();
     const std::int64_t n_tasks = (n_tables() + kTablesPerTask - 1) / kTablesPerTask;
     parallel_for(n_tasks, options_.n_threads, [&](std::int64_t task, int worker) {
         Workspace& w = workspaces_[worker];
         Pace pace;
         const std::int64_t end = std::min(n_tables(), (task + 1) * kTablesPerTask);
+        if (pairs_.used()) {
+            check_interruption();
+            return pairs_.measure(task * kTablesPerTask, end, fresh_.data(), residuals_.data());
+        }
         for (std::int64_t i = task * kTablesPerTask; i < end; ++i) {
             const std::int64_t f = plan_.tables[i], begin = plan_.message_ptr[plan_.graph.scope_ptr[f]];
             messages_.gather(f, w);
@@ -86,12 +101,18 @@ void MessageRun<Domain>::measure() {
 }
 
 template <class Domain>
+void MessageRun<Domain>::store_fresh() {
+    if (pairs_.used()) return pairs_.store(fresh_, options_.damping);
+    for (const std::int64_t f : plan_.tables)
+        messages_.store(f, fresh_.data() + plan_.message_ptr[plan_.graph.scope_ptr[f]], options_.damping);
+}
+
+template <class Domain>
 void MessageRun<Domain>::synchronous() {
     for (;;) {
         measure();
         if (residual_ < options_.tolerance || spent()) return;
-        for (const std::int64_t f : plan_.tables)
-            messages_.store(f, fresh_.data() + plan_.message_ptr[plan_.graph.scope_ptr[f]], options_.damping);
+        store_fresh();
         updates_ += n_tables();
     }
 }
@@ -114,28 +135,30 @@ template <class Domain>
 void MessageRun<Domain>::residual_first() {
     if (!spent()) sweep(true);
     measure();
-    PriorityHeap heap(residuals_);
+    PriorityBuckets waiting(residuals_.size(), options_.tolerance);
+    const auto set_priorities = [&] {
+        for (std::int64_t i = 0; i < n_tables(); ++i) waiting.change(i, residuals_[i]);
+    };
+    set_priorities();
     std::vector<std::int64_t> number(static_cast<std::size_t>(plan_.graph.n_tables()));
     for (std::int64_t i = 0; i < n_tables(); ++i) number[plan_.tables[i]] = i;
     const double kept = 1 - options_.damping;
     while (residual_ >= options_.tolerance && !spent()) {
-        const std::size_t top = heap.top();
-        if (heap.priority(top) < options_.tolerance ||
-            (updates_ + 1) / n_tables() >= options_.max_iterations) {
+        if (!waiting.any() || (updates_ + 1) / n_tables() >= options_.max_iterations) {
             measure();
             updates_ += n_tables();
-            for (std::size_t i = 0; i < residuals_.size(); ++i) heap.change(i, residuals_[i]);
+            set_priorities();
             continue;
         }
-        const std::int64_t f = plan_.tables[top];
-        heap.change(top, options_.damping * update(f, options_.damping));
+        const std::int64_t top = waiting.top(), f = plan_.tables[top];
+        waiting.change(top, options_.damping * update(top, options_.damping));
         for (std::int64_t e = plan_.graph.scope_ptr[f]; e < plan_.graph.scope_ptr[f + 1]; ++e) {
             const double change = kept * changes_[e - plan_.graph.scope_ptr[f]];
             if (change == 0) continue;
             for (const std::int64_t other : plan_.messages_to(plan_.graph.scopes[e])) {
                 if (other == e) continue;
-                const auto i = static_cast<std::size_t>(number[plan_.table_of[other]]);
-                heap.change(i, heap.priority(i) + change);
+                const std::int64_t i = number[plan_.table_of[other]];
+                waiting.change(i, waiting.priority(i) + change);
             }
         }
     }

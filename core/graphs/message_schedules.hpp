@@ -7,6 +7,7 @@
 #include "base/interruption.hpp"
 #include "graphs/belief_propagation.hpp"
 #include "graphs/messages.hpp"
+#include "graphs/pair_messages.hpp"
 
 namespace crfkit {
 
@@ -30,12 +31,15 @@ class MessageRun {
     // The residual of the messages as they are, of each table and the largest; with them what an update would
     // make of the messages (`fresh_`).
     void measure();
-    double update(std::int64_t f, double damping);
+    // Of the table at place i of plan.tables; the largest change.
+    double update(std::int64_t i, double damping);
+    void store_fresh();
     bool spent() const { return updates_ >= options_.max_iterations * n_tables(); }
 
     const MessagePlan& plan_;
     Messages<Domain>& messages_;
     const MessageOptions& options_;
+    PairMessagesOf<Domain> pairs_;  // used if all tables are alike
     std::vector<Workspace> workspaces_;
     std::vector<double> changes_;    // of the messages of one table
     std::vector<double> residuals_;  // of each table, in the order of plan.tables

@@ -56,6 +56,9 @@ class Messages {
     double appearance(std::int64_t f) const { return appearance_.empty() ? 1.0 : appearance_[f]; }
     const double* message(std::int64_t edge) const { return messages_.data() + plan_.message_ptr[edge]; }
     const MessagePlan& plan() const { return plan_; }
+    bool reweighted() const { return !raised_.empty(); }
+    const double* weights() const { return weights_.data(); }
+    double* all_messages() { return messages_.data(); }
 
   private:
     void cavity(std::int64_t edge, double* out) const;

@@ -41,7 +41,8 @@ extern const TreeKernels tree_kernels;
 const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combine_rows, combine_rows_checked,
                                   merge_rows, largest_of};
 extern const GraphKernels graph_kernels;
-const GraphKernels graph_kernels = {pair_messages<Adds>, pair_messages<Maximises>};
+const GraphKernels graph_kernels = {pair_messages<Adds>, pair_messages<Maximises>, pair_sweep<Adds>,
+                                    pair_sweep<Maximises>};
 extern const TableKernels table_kernels;
 const TableKernels table_kernels = {
     table_multiply,    table_multiply_listed, table_scale, table_add,   table_add_listed,   table_shift,

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crfkit import _core
-from crfkit.arrays import Bools, Float64s, Int32s
+from crfkit.arrays import Bools, Float64s, Int32s, Int64s
 from crfkit.errors import ArgumentError
 from crfkit.structures import Assignment, FactorGraph, GraphMarginals, NoOutputError
 
 IMPOSSIBLE = "Factor graph: no assignment is possible; factors or allowed values exclude every one."
+
+
+@dataclass(frozen=True, eq=False)
+class FactorNumbers(Sequence[Float64s]):
+    """Numbers of the entries of tables, for each factor of a graph when they are asked for."""
+
+    places: Sequence[Int64s]  # of each factor's scores among those of the tables; −1: none
+    flat: Float64s
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        places = self.places[index]
+        return np.where(places >= 0, self.flat[np.maximum(places, 0)], 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +62,7 @@ class GraphScores:
         tables = self.graph.tables
         ends = np.cumsum(tables.cardinalities[: tables.n_variables])
         variables = np.split(of_values[: ends[-1] if len(ends) else 0], ends[:-1]) if len(ends) else []
-        return GraphMarginals(self.graph.variables, variables, tables.of_factors(of_tables))
+        return GraphMarginals(self.graph.variables, variables, FactorNumbers(tables.places, of_tables))
 
     def assignment(self, values: Int32s) -> Assignment:
         """The values of the graph's own variables."""
