@@ -40,6 +40,13 @@ def test_spaces_do_not_count() -> None:
     assert word_report(gold, [[("NewYorki", ("N",)), ("s", ("V",))]]).words.correct == 0
 
 
+def test_a_space_that_is_a_word() -> None:
+    gold: list[Any] = [[("a", ("N",)), ("\u3000", ("S",)), ("b", ("N",))]]
+    assert word_report(gold, gold).words == Counts(3, 3, 3)
+    assert word_report(gold, [[("a\u3000", ("N",)), ("b", ("N",))]]).words == Counts(1, 2, 3)
+    assert word_report(gold, [[("a", ("N",)), ("b", ("N",))]]).words == Counts(2, 2, 3)
+
+
 def test_nothing() -> None:
     assert word_report([], []).words == Counts(0, 0, 0)
     assert word_report([[]], [[]]).sentence_accuracy == 1

@@ -1,7 +1,7 @@
 """How good the words are that a text was cut into: sentences of (form, fields), gold and predicted ones of the same texts.
 
 A word is right when it has the same characters of the text; with `n_fields`, its first fields must be the same too. Spaces
-between words do not count.
+that one side has in its words and the other has not, because they stand between words, do not count.
 """
 
 from collections.abc import Sequence
@@ -57,26 +57,30 @@ def word_report(gold: Sentences, predicted: Sentences, n_fields: int | None = No
 def place_words(
     gold: Sentences, predicted: Sentences, n_fields: int | None
 ) -> list[tuple[list[Placed], list[Placed]]]:
-    """The words of each sentence as (start, end, first fields) in the text without spaces; ShapeError where texts differ."""
+    """The words of each sentence as (start, end, first fields) in their text; ShapeError where texts differ."""
     if len(gold) != len(predicted):
         raise ShapeError(
             f"there are {len(gold)} gold sentences and {len(predicted)} predicted ones, expected as many"
         )
     pairs = []
     for n, (right, found) in enumerate(zip(gold, predicted, strict=True)):
-        texts = ["".join("".join(word[0] for word in words).split()) for words in (right, found)]
-        if texts[0] != texts[1]:
-            raise ShapeError(
-                f"sentence {n} has the words of {texts[0]!r} in gold and of {texts[1]!r} predicted"
-            )
-        pairs.append((_placed(right, n_fields), _placed(found, n_fields)))
+        texts = ["".join(word[0] for word in words) for words in (right, found)]
+        spaces = {c for c in {*"".join(texts)} if c.isspace() and texts[0].count(c) != texts[1].count(c)}
+        a, b = (_without(spaces, text) for text in texts)
+        if a != b:
+            raise ShapeError(f"sentence {n} has the words of {a!r} in gold and of {b!r} predicted")
+        pairs.append((_placed(right, spaces, n_fields), _placed(found, spaces, n_fields)))
     return pairs
 
 
-def _placed(words: Sequence[Any], n_fields: int | None) -> list[Placed]:
+def _without(spaces: set[str], text: str) -> str:
+    return "".join(c for c in text if c not in spaces) if spaces else text
+
+
+def _placed(words: Sequence[Any], spaces: set[str], n_fields: int | None) -> list[Placed]:
     placed, at = [], 0
     for form, fields, *_ in words:
-        end = at + len("".join(form.split()))
+        end = at + len(_without(spaces, form))
         placed.append((at, end, tuple(fields)[:n_fields]))
         at = end
     return placed

@@ -39,7 +39,7 @@ Functions = FeatureFunctions | Sequence[Any] | None
 
 
 def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_functions: bool = False) -> Any:
-    """Read a model file that `save` wrote: a `CRF`, a `Parser` or a `GraphCRF`.
+    """Read a model file that `save` wrote: a `CRF`, a `Parser`, a `WordSegmenter` or a `GraphCRF`.
 
     Nothing in the file is executed, whatever it holds.
 
