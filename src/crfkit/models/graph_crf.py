@@ -98,7 +98,7 @@ class GraphCRF(Estimator):
     def fit(
         self,
         X: Iterable[Any],
-        y: Iterable[Mapping[Hashable, Any] | Sequence[Any]],
+        y: Iterable[Mapping[Any, Any] | Sequence[Any]],
         sample_weight: npt.ArrayLike | None = None,
         *,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
