@@ -14,6 +14,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/function_slices.hpp"
 #include "bindings/lock_release.hpp"
+#include "bindings/span_arrays.hpp"
 #include "training/objective.hpp"
 
 namespace nb = nanobind;
@@ -46,24 +47,6 @@ nb::object sample_of(const ScoredSequences& self, std::int64_t n, const Array<do
         throw std::invalid_argument("expected a uniform number for each sample and position");
     return filled<std::int32_t>(
         {uniforms.size()}, [&](std::int32_t* labels) { self.sample(n, uniforms.data(), labels, n_threads); });
-}
-
-// (ptr [N + 1], starts, ends, types, probabilities) of the spans of all sequences.
-nb::tuple as_arrays(const std::vector<std::vector<ScoredSpan>>& found) {
-    std::vector<std::int64_t> ptr{0}, starts, ends;
-    std::vector<std::int32_t> types;
-    std::vector<double> probabilities;
-    for (const auto& spans : found) {
-        for (const ScoredSpan& span : spans) {
-            starts.push_back(span.start);
-            ends.push_back(span.end);
-            types.push_back(span.type);
-            probabilities.push_back(span.probability);
-        }
-        ptr.push_back(static_cast<std::int64_t>(starts.size()));
-    }
-    return nb::make_tuple(new_array(std::move(ptr)), new_array(std::move(starts)), new_array(std::move(ends)),
-                          new_array(std::move(types)), new_array(std::move(probabilities)));
 }
 
 void bind_spans(nb::module_& m, nb::class_<ScoredSequences>& sequences) {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "base/threads.hpp"
 #include "chain/log_chain.hpp"
+#include "chain/spans.hpp"
 #include "chain/viterbi.hpp"
 #include "chain/workspace.hpp"
+#include "paths/spans.hpp"
 
 namespace crfkit {
 namespace {
@@ -120,25 +123,67 @@ class Batch {
         return workspace.arcs;
     }
 
+    // function(spans) for the spans of a chain, unless it is empty or nothing is possible: of the scaled
+    // chain where that is exact, else by the path engine.
+    template <class Function>
+    void with_spans(std::int64_t n, ChainWorkspace<Real>& workspace, const SpanLabels& labels,
+                    const Function& function) const {
+        const std::int64_t T = b.lengths[n];
+        if (T == 0) return;
+        const BatchArcs<Real>& arcs = arcs_of(n, workspace);
+        double found = 0;
+        if (sum_product(n, arcs, workspace, found)) {
+            if (!std::isfinite(found)) return;
+            const Messages<Real> messages = workspace.work.messages(workspace.work.probs.data(), 1);
+            ChainSpans spans(messages, arcs.table, nullptr, T, labels);
+            function(spans);
+            return;
+        }
+        const ChainGraph graph(plain(n, arcs, workspace));
+        PathEngine engine;
+        if (!std::isfinite(engine.marginals(graph, true))) return;
+        PathSpans spans(graph, engine, labels);
+        function(spans);
+    }
+
     const ChainBatch<Real>& b;
 
   private:
+    // Scaled forward–backward: messages, probabilities and log Z. False where that may lose something: where
+    // transitions are far apart, or some are missing and it cannot be shown that nothing was lost.
+    bool sum_product(std::int64_t n, const BatchArcs<Real>& arcs, ChainWorkspace<Real>& workspace,
+                     double& found) const {
+        const std::int64_t T = b.lengths[n];
+        workspace.work.reserve(T, stride, false);
+        fill(n, workspace.work.states.data());
+        if (!arcs.safe) return false;
+        const Messages<Real> messages = workspace.work.messages(workspace.work.probs.data(), 1);
+        found = kernels.sum_product(arcs.table, nullptr, T, messages);
+        if (!arcs.table.some_missing ||
+            (std::isfinite(found) && messages_are_exact(messages, T, b.n_labels, stride)))
+            return true;
+        fill(n, workspace.work.states.data());
+        return false;
+    }
+
+    // The scores that `fill` has put into the workspace, in double and without padding.
+    ChainView plain(std::int64_t n, const BatchArcs<Real>& arcs, ChainWorkspace<Real>& workspace) const {
+        const std::int64_t L = b.n_labels, T = b.lengths[n];
+        workspace.states.resize(T * L);
+        workspace.own.resize(L * L);
+        for (std::int64_t i = 0; i < T * L; ++i)
+            workspace.states[i] = workspace.work.states[i / L * stride + i % L];
+        for (std::int64_t i = 0; i < L * L; ++i) workspace.own[i] = arcs.scores[i / L * stride + i % L];
+        return {T, b.n_labels, workspace.states.data(), workspace.own.data(), false};
+    }
+
     double run_chain(std::int64_t n, ChainWorkspace<Real>& workspace, double* into) {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
         if (states_) std::fill_n(states_ + n * b.n_positions * L, b.n_positions * L, Real(0));
         if (T == 0) return 0;
         const BatchArcs<Real>& arcs = arcs_of(n, workspace);
-        workspace.work.reserve(T, stride, false);
-        fill(n, workspace.work.states.data());
-        if (!arcs.safe) return in_log_space(n, arcs, workspace, into);
-        // Scaled forward–backward. Where transitions are missing, it must be shown that nothing was lost.
-        const Messages<Real> messages = workspace.work.messages(workspace.work.probs.data(), 1);
-        const double found = kernels.sum_product(arcs.table, nullptr, T, messages);
-        if (arcs.table.some_missing &&
-            (!std::isfinite(found) || !messages_are_exact(messages, T, b.n_labels, stride))) {
-            fill(n, workspace.work.states.data());
-            return in_log_space(n, arcs, workspace, into);
-        }
+        double found = 0;
+        if (!sum_product(n, arcs, workspace, found)) return in_log_space(n, arcs, workspace, into);
         if (!std::isfinite(found) || !states_) return found;
         for (std::int64_t t = 0; t < T; ++t)
             std::copy_n(workspace.work.probs.data() + t * stride, L, states_ + (n * b.n_positions + t) * L);
@@ -167,12 +212,7 @@ class Batch {
     double in_log_space(std::int64_t n, const BatchArcs<Real>& arcs, ChainWorkspace<Real>& workspace,
                         double* into) const {
         const std::int64_t L = b.n_labels, T = b.lengths[n];
-        workspace.states.resize(T * L);
-        workspace.own.resize(L * L);
-        for (std::int64_t i = 0; i < T * L; ++i)
-            workspace.states[i] = workspace.work.states[i / L * stride + i % L];
-        for (std::int64_t i = 0; i < L * L; ++i) workspace.own[i] = arcs.scores[i / L * stride + i % L];
-        const ChainView chain{T, b.n_labels, workspace.states.data(), workspace.own.data(), false};
+        const ChainView chain = plain(n, arcs, workspace);
         const double found = log_partition(chain);
         if (!std::isfinite(found) || !states_) return found;
         workspace.probs.resize(T * L);
@@ -196,7 +236,42 @@ class Batch {
     const std::int32_t stride;
 };
 
+// function(n, spans) for the spans of each chain.
+template <class Function>
+void each_spans(const ChainBatch<double>& batch, const SpanLabels& labels, int n_threads,
+                const Function& function) {
+    if (labels.n_labels() != batch.n_labels)
+        throw std::invalid_argument("the labels of spans must be those of the chains");
+    const Batch<double> run(batch, nullptr, nullptr, nullptr, nullptr);
+    std::vector<ChainWorkspace<double>> workspaces(static_cast<std::size_t>(std::max(1, n_threads)));
+    parallel_for(batch.n_chains, n_threads, [&](std::int64_t n, int worker) {
+        const FlushSubnormals flush;
+        run.with_spans(n, workspaces[worker], labels, [&](auto& spans) { function(n, spans); });
+    });
+}
+
 }  // namespace
+
+std::vector<std::vector<ScoredSpan>> batch_spans(const ChainBatch<double>& batch, const SpanLabels& labels,
+                                                 double threshold, int n_threads) {
+    std::vector<std::vector<ScoredSpan>> found(static_cast<std::size_t>(batch.n_chains));
+    each_spans(batch, labels, n_threads, [&](std::int64_t n, auto& spans) {
+        spans.find(threshold, found[n]);
+        std::sort(found[n].begin(), found[n].end());
+    });
+    return found;
+}
+
+void batch_span_probabilities(const ChainBatch<double>& batch, const SpanLabels& labels,
+                              std::vector<std::vector<ScoredSpan>>& given, int n_threads) {
+    each_spans(batch, labels, n_threads, [&](std::int64_t n, auto& spans) { spans.probabilities(given[n]); });
+}
+
+void batch_n_spans(const ChainBatch<double>& batch, const SpanLabels& labels, double* out, int n_threads) {
+    std::fill_n(out, batch.n_chains, 0.0);
+    each_spans(batch, labels, n_threads,
+               [&](std::int64_t n, auto& spans) { out[n] = spans.expected_number(); });
+}
 
 template <class Real>
 void batch_expectations(const ChainBatch<Real>& batch, const Real* weights, double* log_partition,

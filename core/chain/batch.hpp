@@ -1,7 +1,10 @@
-// Many chains of plain scores at once: log Z, marginals, and the best labels.
+// Many chains of plain scores at once: log Z, marginals, probabilities of spans, and the best labels.
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "paths/span_labels.hpp"
 
 namespace crfkit {
 
@@ -29,5 +32,15 @@ void batch_expectations(const ChainBatch<Real>& batch, const Real* weights, doub
 // The best labels [N, T]; −1 beyond the end and where nothing is possible.
 template <class Real>
 void batch_best(const ChainBatch<Real>& batch, std::int64_t* labels, int n_threads);
+
+// The spans of each chain with a probability of at least `threshold` > 0, sorted; none where nothing is
+// possible.
+std::vector<std::vector<ScoredSpan>> batch_spans(const ChainBatch<double>& batch, const SpanLabels& labels,
+                                                 double threshold, int n_threads);
+// Fills in the probabilities of spans of each chain.
+void batch_span_probabilities(const ChainBatch<double>& batch, const SpanLabels& labels,
+                              std::vector<std::vector<ScoredSpan>>& given, int n_threads);
+// The expected number of spans of each chain, into out [N].
+void batch_n_spans(const ChainBatch<double>& batch, const SpanLabels& labels, double* out, int n_threads);
 
 }  // namespace crfkit

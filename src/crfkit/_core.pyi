@@ -96,6 +96,38 @@ def chain_batch_best(
     lengths: Int64s,
     n_threads: int,
 ) -> Int64s: ...
+def chain_batch_spans(
+    states: Float64s,
+    arcs: Float64s,
+    start: Float64s | None,
+    end: Float64s | None,
+    lengths: Int64s,
+    labels: SpanLabels,
+    threshold: float,
+    n_threads: int,
+) -> tuple[Int64s, Int64s, Int64s, Int32s, Float64s]: ...
+def chain_batch_span_probabilities(
+    states: Float64s,
+    arcs: Float64s,
+    start: Float64s | None,
+    end: Float64s | None,
+    lengths: Int64s,
+    labels: SpanLabels,
+    rows: Int64s,
+    starts: Int64s,
+    ends: Int64s,
+    types: Int64s,
+    n_threads: int,
+) -> Float64s: ...
+def chain_batch_n_spans(
+    states: Float64s,
+    arcs: Float64s,
+    start: Float64s | None,
+    end: Float64s | None,
+    lengths: Int64s,
+    labels: SpanLabels,
+    n_threads: int,
+) -> Float64s: ...
 
 # many semi-Markov chains: states [N, T, L], lengths [K, L], transitions [L, L] or [N, L, L], segments [N, T, K, L]
 

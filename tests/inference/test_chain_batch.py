@@ -9,6 +9,7 @@ import pytest
 
 from crfkit.errors import ShapeError
 from crfkit.inference import ChainBatch
+from crfkit.structures import SpanLabels
 from tests.oracles.oracle import ChainOracle
 
 
@@ -74,3 +75,19 @@ def test_what_is_impossible() -> None:
 def test_what_does_not_fit_is_refused(states: Any, arcs: Any, lengths: Any, complaint: str) -> None:
     with pytest.raises(ShapeError, match=complaint):
         ChainBatch(states, arcs, lengths=lengths)
+
+
+def test_spans_have_the_same_bits_on_any_number_of_threads() -> None:
+    rng = np.random.default_rng(0)
+    labels = SpanLabels.of(["O", "B-x", "I-x", "B-y", "I-y"], "bio")
+    given = (rng.standard_normal((9, 30, 5)), rng.standard_normal((5, 5)))
+    one, three = (ChainBatch(*given, n_threads=n_threads) for n_threads in (1, 3))
+    found = one.spans(labels, 0.05)
+    assert len(found[0]) > 20
+    assert all(map(np.array_equal, found, three.spans(labels, 0.05)))
+    assert np.array_equal(three.n_spans(labels), one.n_spans(labels))
+    np.testing.assert_allclose(three.span_probabilities(labels, *found[:4]), found[4], rtol=1e-12)
+    with pytest.raises(ValueError, match="out of range"):
+        one.span_probabilities(labels, *(np.array([n]) for n in (0, 29, 31, 0)))
+    with pytest.raises(ValueError, match="labels of spans"):
+        one.n_spans(SpanLabels.of(["O", "B-x"], "bio"))

@@ -11,7 +11,8 @@ from crfkit.errors import ArgumentError, ShapeError
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
-from crfkit.nn import ChainCRF, ChainDistribution, CRFForTokenClassification
+from crfkit.nn import ChainCRF, ChainDistribution, CRFForTokenClassification, spans
+from crfkit.nn.backends import core
 from crfkit.structures import SpanLabels, Threshold
 from tests.oracles.chain_batches import KINDS, batch
 from tests.oracles.conlleval import names, probabilities
@@ -263,3 +264,40 @@ def test_decoded_spans_behind_an_encoder(decode: str) -> None:
     assert any(found)
     expected = model.crf.predict_spans(model.encoder(input_ids).detach(), decode=decode)
     assert found == expected
+
+
+@pytest.mark.parametrize("scheme", ["bio", "iobes"])
+@pytest.mark.parametrize("kind", ["masked", "by sequence", "forbidden"])
+def test_the_core_and_the_marginals_of_states_agree(
+    kind: str, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = batch(7, **{**KINDS[kind], "shape": (5, 30, 9)})
+    labels, chains = names(scheme, 9), given.distribution()
+    answers = []
+    for by_core in (True, False):
+        monkeypatch.setattr(core, "answers", lambda problem, is_used=by_core: is_used)
+        found, probability = chains.spans(labels, 0.01, scheme=scheme)
+        assert (
+            isinstance(spans.ChainSpans.of(chains._problem, labels, scheme, False), spans.CoreSpans)
+            == by_core
+        )
+        answers.append([found, probability, chains.span_probabilities(found.flip(0), labels, scheme=scheme)])
+        answers[-1] += [
+            chains.predict_spans(labels, decode=decode, scheme=scheme) for decode in ("viterbi", "f1")
+        ]
+    for mine, theirs in zip(*answers, strict=True):
+        if isinstance(mine, list):
+            assert [[span[:3] for span in listed] for listed in mine] == [
+                [span[:3] for span in listed] for listed in theirs
+            ]
+        else:
+            torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_scores_that_are_no_numbers_are_seen() -> None:
+    emissions = torch.randn(2, 4, 3)
+    emissions[1, 2, 0] = torch.nan
+    found = ChainDistribution(emissions).span_probabilities(
+        torch.tensor([[0, 0, 2, 0], [1, 0, 2, 0]]), ["O", "B-x", "I-x"]
+    )
+    assert found.isnan().tolist() == [False, True]

@@ -182,7 +182,7 @@ class Answerer:
 
     def spans(self, data: Any, labels: SpanLabels, threshold: float, n_threads: int = 1) -> list[list[Span]]:
         """The spans of every sequence with a probability of at least `threshold` > 0, sorted."""
-        core = _span_labels(labels)
+        core = span_labels(labels)
         return [
             spans
             for part in self._parts(data, n_threads)
@@ -191,7 +191,7 @@ class Answerer:
 
     def decoded_spans(self, data: Any, labels: SpanLabels, n_threads: int = 1) -> list[list[Span]]:
         """The spans of the label sequence with the highest score of every sequence (Viterbi)."""
-        core = _span_labels(labels)
+        core = span_labels(labels)
         return [
             spans
             for part in self._parts(data, n_threads)
@@ -200,14 +200,15 @@ class Answerer:
 
     def n_spans(self, data: Any, labels: SpanLabels, n_threads: int = 1) -> Float64s:
         """The expected number of spans of every sequence, [N]."""
-        core = _span_labels(labels)
+        core = span_labels(labels)
         return _join([part.n_spans(core, n_threads) for part in self._parts(data, n_threads)], np.zeros(0))
 
     def _parts(self, data: Any, n_threads: int) -> Iterable[_core.ScoredSequences]:
         return self.potentials.score(data, n_threads)
 
 
-def _span_labels(labels: SpanLabels) -> _core.SpanLabels:
+def span_labels(labels: SpanLabels) -> _core.SpanLabels:
+    """The same labels for the core."""
     return _core.SpanLabels(labels.type_of, labels.goes_on.astype(np.uint8), labels.follows.astype(np.uint8))
 
 

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.arrays import Float64s, Int64s
 from crfkit.errors import ShapeError
+from crfkit.inference.answerer import span_labels
+from crfkit.structures import SpanLabels
 
 Floats = npt.NDArray[Any]  # of float32 or of float64
 
@@ -82,3 +84,31 @@ class ChainBatch:
     def decode(self) -> Int64s:
         """The labels of the best label sequence [N, T]; −1 beyond the end, and where nothing is possible."""
         return _core.chain_batch_best(*self._scores, self._lengths, self._n_threads)
+
+    def spans(self, labels: SpanLabels, threshold: float) -> tuple[Int64s, Int64s, Int64s, Int64s, Float64s]:
+        """All spans of probability `threshold` > 0 or more: chains, starts, ends and types, in order; probabilities [n]."""
+        ptr, starts, ends, types, probabilities = _core.chain_batch_spans(
+            *self._in_double, span_labels(labels), threshold, self._n_threads
+        )
+        rows = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+        return rows, starts, ends, types.astype(np.int64), probabilities
+
+    def span_probabilities(
+        self, labels: SpanLabels, rows: Int64s, starts: Int64s, ends: Int64s, types: Int64s
+    ) -> Float64s:
+        """The probabilities [n] of spans of the chains `rows`; each must lie within its chain."""
+        return _core.chain_batch_span_probabilities(
+            *self._in_double, span_labels(labels), rows, starts, ends, types, self._n_threads
+        )
+
+    def n_spans(self, labels: SpanLabels) -> Float64s:
+        """The expected number of spans of each chain, [N]."""
+        return _core.chain_batch_n_spans(*self._in_double, span_labels(labels), self._n_threads)
+
+    @property
+    def _in_double(self) -> tuple[Any, Any, Any, Any, Int64s]:
+        """The scores in float64, in which probabilities of spans are computed, and the lengths."""
+        states, arcs, start, end = (
+            None if part is None else np.asarray(part, np.float64) for part in self._scores
+        )
+        return states, arcs, start, end, self._lengths

@@ -1,7 +1,6 @@
 """The distribution over the label sequences of a batch of sequences, in the manner of torch.distributions."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -261,7 +260,7 @@ class ChainDistribution(Distribution):
         that are not in the best label sequence; in the order of sequences, starts, ends and types; `end` is exclusive.
         """
         check_threshold(threshold)
-        found, probabilities = self._ask_spans(labels, scheme, ChainSpans.find, threshold)
+        found, probabilities = self._ask_spans(labels, scheme, lambda asked: asked.find(threshold))
         return found, probabilities.to(self._dtype)
 
     def span_probabilities(
@@ -272,7 +271,8 @@ class ChainDistribution(Distribution):
         One that begins or ends at a masked position, or outside of its sequence, has the probability 0.
         """
         check_spans(spans)
-        return self._ask_spans(labels, scheme, ChainSpans.probabilities, spans).to(self._dtype)
+        found = self._ask_spans(labels, scheme, lambda asked: asked.probabilities(spans))
+        return found.to(self._dtype)
 
     @torch.no_grad()
     def predict_spans(
@@ -284,17 +284,16 @@ class ChainDistribution(Distribution):
         scheme: str | None = None,
     ) -> list[list[Span]]:
         """The spans of each sequence with the names of their types, chosen as by `crfkit.CRF.predict_spans`."""
-        return self._ask_spans(labels, scheme, ChainSpans.select, self.argmax, threshold, decode)
+        return self._ask_spans(labels, scheme, lambda asked: asked.select(self.argmax, threshold, decode))
 
     def _ask_spans(
-        self, labels: Sequence[Hashable], scheme: str | None, question: Callable[..., Result], *given: Any
+        self, labels: Sequence[Hashable], scheme: str | None, question: Callable[[ChainSpans], Result]
     ) -> Result:
         """The answer to a question about spans."""
         if torch.compiler.is_compiling():  # how many there are depends on the scores
-            return torch.compiler.disable(self._ask_spans)(labels, scheme, question, *given)
+            return torch.compiler.disable(self._ask_spans)(labels, scheme, question)
         with torch.set_grad_enabled(self._differentiated):
-            spans = ChainSpans.of(self._problem, labels, scheme, self._differentiated)
-            return question(spans, *given)
+            return question(ChainSpans.of(self._problem, labels, scheme, self._differentiated))
 
     def argmax(self) -> Tensor:
         """The best label sequence [B, T] (Viterbi); −1 at masked positions, and where none is possible."""

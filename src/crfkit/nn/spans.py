@@ -11,8 +11,9 @@ marginals of its states are all that is needed; nothing is subtracted:
     stops_t(a)   = P(y_t = a, which nothing continues) / P(y_t = a)
     P(s, e, c)   = begins_s goes_s … goes_{e−2} stops_{e−1}                   over the M labels of the type c
 
-All after the marginals is in float64. Letters: B sequences, T tokens, L labels, S states, C types, M labels of a type
-(padded). For a type, BIO has 6 states and IOBES 12.
+All after the marginals is in float64. On a CPU, where nothing is differentiated, the core gives the same answers faster.
+Letters: B sequences, T tokens, L labels, S states, C types, M labels of a type (padded). For a type, BIO has 6 states and
+IOBES 12.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -23,6 +24,7 @@ import torch
 from torch import Tensor
 
 from crfkit.errors import ShapeError
+from crfkit.nn.backends import core
 from crfkit.nn.backends.moments import expectations, moments
 from crfkit.nn.problem.chain import (
     ChainProblem,
@@ -103,6 +105,8 @@ class ChainSpans:
         if len(labels) != problem.shape[2]:
             raise ShapeError(f"labels: got {len(labels)} of them, the scores have {problem.shape[2]}.")
         known = SpanLabels.of(labels, scheme)
+        if not differentiated and core.answers(problem) and not core.has_undefined(problem):
+            return CoreSpans(problem, known)
         states = span_states(known, problem.emissions.device)
         chains = compact_problem(expand(problem, states))
         if differentiated:
@@ -116,8 +120,7 @@ class ChainSpans:
     def __init__(
         self, problem: ChainProblem, labels: SpanLabels, states: SpanStates, marginals: Tensor
     ) -> None:
-        self.labels, self._continues = labels, states.continues
-        self._kept, self._positions = kept_positions(problem), token_positions(problem)
+        self._set(problem, labels, states.continues)
         marginals = torch.nn.functional.pad(marginals, (0, 1))  # 0 for the state that is none
         of_label = marginals[..., states.places]  # [B, T, C, M, 2, M + 1]
         self.begins = of_label[..., 0, :].sum(-1)  # [B, T, C, M]
@@ -126,17 +129,30 @@ class ChainSpans:
         onwards = onwards / torch.where(here > 0, here, 1.0)
         self.goes, self.stops = onwards[..., :-1], onwards[..., -1]  # [B, T, C, M, M], [B, T, C, M]
 
-    def probabilities(self, spans: Tensor) -> Tensor:
-        """The probabilities [n] of spans [n, 4]: sequence, start, end, type; 0 for what cannot be a span."""
-        (B, T), C = self._kept.shape, self.begins.shape[2]
+    def _set(self, problem: ChainProblem, labels: SpanLabels, continues: Tensor) -> None:
+        self.labels, self._continues = labels, continues
+        self._kept, self._positions = kept_positions(problem), token_positions(problem)
+
+    def expected_number(self) -> float:
+        """The expected number of spans of all sequences."""
+        return float(self.begins.sum())
+
+    def _tokens(self, spans: Tensor) -> tuple[Tensor, ...]:
+        """Which spans [n, 4] may be there, [n] bool; and sequence, first and last token and type, 0 for the others."""
+        (B, T), C = self._kept.shape, len(self.labels.types)
         row, start, end, kind = spans.to(self._kept.device, torch.int64).unbind(1)
-        if self._kept.numel() == 0 or len(spans) == 0:
-            return self.begins.new_zeros(len(spans))
         known = (row >= 0) & (row < B) & (start >= 0) & (start < end) & (end <= T) & (kind >= 0) & (kind < C)
         row, start, last, kind = (torch.where(known, part, 0) for part in (row, start, end - 1, kind))
         known = known & self._kept[row, start] & self._kept[row, last]
         token = self._kept.long().cumsum(1) - 1
         start, last = (torch.where(known, token[row, part], 0) for part in (start, last))
+        return known, row, start, last, kind
+
+    def probabilities(self, spans: Tensor) -> Tensor:
+        """The probabilities [n] of spans [n, 4]: sequence, start, end, type; 0 for what cannot be a span."""
+        if self._kept.numel() == 0 or len(spans) == 0:
+            return self._kept.new_zeros(len(spans), dtype=torch.float64)
+        known, row, start, last, kind = self._tokens(spans)
         mass = self.begins[row, start, kind]  # [n, M]
         for k in range(int((last - start).max())):
             at = torch.minimum(start + k, last)
@@ -178,7 +194,7 @@ class ChainSpans:
         return select_spans(
             lambda above: self.to_lists(*self.find(above)),
             lambda: self.to_lists(best := self.read(argmax()), self.probabilities(best)),
-            lambda: float(self.begins.sum()),
+            self.expected_number,
             least,
             decode,
         )
@@ -203,6 +219,38 @@ class ChainSpans:
             certain = p >= 1 - ROUNDING
             found[row].append(Span(start, end, self.labels.types[kind], 1.0 if certain else p))
         return found
+
+
+class CoreSpans(ChainSpans):
+    """The same by the core, which needs no marginals of states: without a graph, in float64."""
+
+    def __init__(self, problem: ChainProblem, labels: SpanLabels) -> None:
+        same = labels.type_of[:, None] == labels.type_of
+        continues = same & (labels.type_of >= 0) & labels.goes_on[:, None] & labels.follows
+        self._set(problem, labels, torch.from_numpy(continues))
+        self._batch = core.batch_of(problem, torch.float64)
+
+    def expected_number(self) -> float:
+        """The expected number of spans of all sequences."""
+        return float(self._batch.n_spans(self.labels).sum())
+
+    def probabilities(self, spans: Tensor) -> Tensor:
+        """The probabilities [n] of spans [n, 4]: sequence, start, end, type; 0 for what cannot be a span."""
+        found = torch.zeros(len(spans), dtype=torch.float64)
+        if self._kept.numel() == 0 or len(spans) == 0:
+            return found
+        known, *parts = self._tokens(spans)
+        row, start, last, kind = (part[known].numpy() for part in parts)
+        answers = self._batch.span_probabilities(self.labels, row, start, last + 1, kind)
+        found[known] = torch.from_numpy(answers)
+        return found.clamp_max(1.0)
+
+    def find(self, threshold: float) -> tuple[Tensor, Tensor]:
+        """All spans of probability `threshold` > 0 or more, in order: [n, 4] sequence, start, end, type; and [n]."""
+        found = self._batch.spans(self.labels, threshold * (1 - ROUNDING))
+        row, start, end, kind, probability = map(torch.from_numpy, found)
+        at = self._positions
+        return torch.stack([row, at[row, start], at[row, end - 1] + 1, kind], 1), probability.clamp_max(1.0)
 
 
 def in_order(spans: Tensor, n_positions: int, n_types: int) -> Tensor:

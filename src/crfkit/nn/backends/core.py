@@ -43,13 +43,13 @@ class CoreBackend(MarginalBackend):
 
     def log_partition(self, problem: ChainProblem) -> Tensor:
         """log Z [B]; NaN where a score is."""
-        log_z = torch.from_numpy(_batch(problem).log_partition())
+        log_z = torch.from_numpy(batch_of(problem).log_partition())
         undefined = _undefined(problem)
         return log_z if undefined is None else log_z.masked_fill(undefined, torch.nan)
 
     def expectations(self, problem: ChainProblem, weights: Tensor | None = None) -> Expectations:
         """log Z and the marginals; NaN where a score is."""
-        found = _batch(problem).expectations(None if weights is None else weights.numpy())
+        found = batch_of(problem).expectations(None if weights is None else weights.numpy())
         log_z, emissions, transitions = map(torch.from_numpy, found)
         emissions = to_positions(problem, emissions)
         undefined = _undefined(problem)
@@ -64,10 +64,16 @@ class CoreBackend(MarginalBackend):
 
     def argmax(self, problem: ChainProblem) -> Tensor:
         """Viterbi decoding."""
-        return to_positions(problem, torch.from_numpy(_batch(problem).decode()))
+        return to_positions(problem, torch.from_numpy(batch_of(problem).decode()))
 
 
 CORE = CoreBackend()
+
+
+def has_undefined(problem: ChainProblem) -> bool:
+    """Whether a sequence has a score that is not a number."""
+    undefined = _undefined(problem)
+    return undefined is not None and bool(undefined.any())
 
 
 def _undefined(problem: ChainProblem) -> Tensor | None:
@@ -83,11 +89,11 @@ def _undefined(problem: ChainProblem) -> Tensor | None:
     return (found[0] | found[1]) & (token_mask(problem).sum(1) > 0)
 
 
-def _batch(problem: ChainProblem) -> Any:
-    """The problem as arrays of the core, which share the memory of the tensors where they can."""
+def batch_of(problem: ChainProblem, dtype: torch.dtype | None = None) -> Any:
+    """The problem as arrays of the core, in the working precision or `dtype`; memory is shared where that is possible."""
     from crfkit.inference import ChainBatch
 
-    dtype = working_dtype(problem.emissions.dtype)
+    dtype = dtype or working_dtype(problem.emissions.dtype)
     emissions = problem.emissions.detach()
     if problem.positions is not None:
         emissions = emissions.gather(1, problem.positions[:, :, None].expand(problem.shape))
