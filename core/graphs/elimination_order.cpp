@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <queue>
 #include <random>
 #include <tuple>
@@ -15,7 +16,7 @@ using Neighbours = std::vector<std::vector<std::int32_t>>;  // sorted
 
 enum class Rule { min_fill, weighted_min_fill, min_degree };
 
-constexpr std::int64_t kFewestOperations = 20'000;     // spent on tries, however cheap the order
+constexpr std::int64_t kFewestOperations = 4'000;      // spent on tries, however cheap the order
 constexpr std::int64_t kMostOperations = 100'000'000;  // about half a second
 constexpr int kMostTries = 200;
 
@@ -219,16 +220,18 @@ EliminationOrder find_elimination_order(std::span<const std::int32_t> sizes,
     std::int64_t spent = 0, budget = kMostOperations;
     for (int number = 0; number < kMostTries && spent < budget; ++number) {
         constexpr Rule rules[] = {Rule::min_fill, Rule::weighted_min_fill, Rule::min_degree};
-        // min-degree is the fastest and seldom the best: one try
-        const Rule rule = number < 3 ? rules[number] : rules[number % 2];
+        // min-degree is the fastest and seldom the best: one try, or where min-fill takes too long
+        const bool fast = number == 1 && !best.complete;
+        const Rule rule = fast ? Rule::min_degree : number < 3 ? rules[number] : rules[number % 2];
         Try attempt(sizes, neighbours, rule, static_cast<std::uint64_t>(number));
         // the first try is followed to its end, where that is not too long, so that its width is known
         const double limit = best.complete ? best.cost : number == 0 ? HUGE_VAL : most_cost;
-        EliminationOrder order = attempt.run(limit, std::min(budget - spent, kMostOperations / 4));
+        EliminationOrder order =
+            attempt.run(limit, fast ? std::numeric_limits<std::int64_t>::max() : kMostOperations / 4);
         spent += attempt.operations();
-        const bool better =
-            order.complete ? !best.complete || order.cost < best.cost : !best.complete && number == 0;
-        if (better) best = std::move(order);
+        if (order.complete ? !best.complete || order.cost < best.cost : !best.complete)
+            best = std::move(order);
+        if (fast) break;
         if (best.complete)  // a tenth of the operations of the inference itself
             budget = std::clamp(static_cast<std::int64_t>(std::min(best.cost, 1e12) / 10), kFewestOperations,
                                 kMostOperations);

@@ -46,8 +46,8 @@ JunctionTree::JunctionTree(const FactorGraph& graph, std::span<const std::uint8_
     }
     std::vector<std::vector<std::int32_t>> scopes;
     for (const ConditionedGraph::Table& table : conditioned.tables) scopes.push_back(table.scope);
-    order = find_elimination_order(conditioned.sizes, scopes, most_bytes / 4);
-    // a clique whose message alone does not fit, or whose entries cannot be numbered
+    order = find_elimination_order(conditioned.sizes, scopes, most_bytes * kMostSummed / 8);
+    // entries that cannot be numbered
     too_large_ = order.complete && (order.largest > 4e18 || order.cost > 1e17);
     if (!complete()) {
         bytes_ = bytes_of_log_partition_ =
@@ -269,10 +269,13 @@ std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
 // Memory as junction_tree_sums.cpp takes it, and operations.
 void JunctionTree::measure() {
     double live = 0, all = 0, transient = 0;
-    const double plan = 8.0 * static_cast<double>(places.size());
+    double plan = 8.0 * static_cast<double>(places.size());
     for (const Clique& clique : cliques) {
         double inputs = 0, distinct = 0;
+        plan += sizeof(Clique) + sizeof(TreeTable);
         for (const CliqueInput& input : clique.inputs) {
+            plan += sizeof(CliqueInput) + sizeof(TreeTable) + 4.0 * static_cast<double>(input.places.size()) +
+                    8.0 * static_cast<double>(input.summed.size() + input.strides.size());
             const double bytes = table_bytes(static_cast<double>(tables[input.table].size));
             inputs += bytes;
             if (input.same_as < 0) distinct += bytes;
