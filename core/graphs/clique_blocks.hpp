@@ -46,14 +46,15 @@ void join_block(const TableKernels& kernels, const CliqueInput& input, const dou
             return kLog ? kernels.shift(out, *entries, block) : kernels.scale(out, *entries, block);
         case Reading::row:
             return kLog ? kernels.add(out, entries, block) : kernels.multiply(out, entries, block);
-        case Reading::listed:
-            return kLog ? kernels.add_listed(out, entries, input.places.data(), block)
-                        : kernels.multiply_listed(out, entries, input.places.data(), block);
+        case Reading::runs:
+            return kLog ? kernels.add_runs(out, entries, input.runs())
+                        : kernels.multiply_runs(out, entries, input.runs());
     }
 }
 
 // out = the entries of an input in a block.
-inline void copy_block(const CliqueInput& input, const double* entries, std::int64_t block, double* out) {
+inline void copy_block(const TableKernels& kernels, const CliqueInput& input, const double* entries,
+                       std::int64_t block, double* out) {
     switch (input.reading) {
         case Reading::one:
             std::fill_n(out, block, *entries);
@@ -61,8 +62,8 @@ inline void copy_block(const CliqueInput& input, const double* entries, std::int
         case Reading::row:
             std::copy_n(entries, block, out);
             return;
-        case Reading::listed:
-            for (std::int64_t j = 0; j < block; ++j) out[j] = entries[input.places[j]];
+        case Reading::runs:
+            kernels.copy_runs(out, entries, input.runs());
     }
 }
 
@@ -74,7 +75,7 @@ void multiply_block(const TableKernels& kernels, const Clique& clique, double* c
         const CliqueInput& input = clique.inputs[i];
         const double* entries = tables[input.table] + bases[i] + input.summed[x];
         if (i == 0)
-            copy_block(input, entries, clique.block, out);
+            copy_block(kernels, input, entries, clique.block, out);
         else
             join_block<kLog>(kernels, input, entries, clique.block, out);
     }
@@ -89,8 +90,8 @@ inline void project_block(const TableKernels& kernels, const CliqueInput& input,
             return;
         case Reading::row:
             return kernels.add(entries, values, block);
-        case Reading::listed:
-            return kernels.scatter(entries, values, input.places.data(), block);
+        case Reading::runs:
+            return kernels.project_runs(values, entries, input.runs());
     }
 }
 

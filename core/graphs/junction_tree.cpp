@@ -217,7 +217,8 @@ std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
     const auto number = static_cast<std::int32_t>(cliques.size());
     for (const std::int32_t table : inputs) {
         tables[table].user = number;
-        CliqueInput input{table, -1, Reading::one, {0}, {}, {0}};
+        CliqueInput input{table, -1, Reading::one, {0}, {}, {}, clique.block, true};
+        std::vector<std::int32_t> places{0};  // of the entries of a block
         for (std::size_t i = 0; i < clique.inputs.size() && input.same_as < 0; ++i)
             if (tables[clique.inputs[i].table].scope == tables[table].scope)
                 input.same_as = static_cast<std::int32_t>(i);
@@ -245,18 +246,22 @@ std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
                 offsets = std::move(longer);
             } else {
                 std::vector<std::int32_t> longer;
-                for (const std::int32_t place : input.places)
+                for (const std::int32_t place : places)
                     for (std::int32_t x = 0; x < sizes[clique.scope[k]]; ++x)
                         longer.push_back(static_cast<std::int32_t>(place + x * strides[k]));
-                input.places = std::move(longer);
+                places = std::move(longer);
             }
         }
-        bool row = true;
-        for (std::size_t i = 0; i < input.places.size() && row; ++i)
-            row = input.places[i] == static_cast<std::int32_t>(i);
-        const bool one = input.places.back() == 0;
-        input.reading = one ? Reading::one : row ? Reading::row : Reading::listed;
-        if (one || row) input.places.clear();
+        // the last variables of the block that the table has, or has not
+        input.constant = strides[n - 1] == 0 || first_of_block == n;
+        input.run = 1;
+        for (std::int32_t k = n; k-- > first_of_block && (strides[k] == 0) == input.constant;)
+            input.run *= sizes[clique.scope[k]];
+        if (input.run < clique.block)
+            for (std::int64_t i = 0; i < clique.block; i += input.run) input.starts.push_back(places[i]);
+        input.reading = input.run < clique.block ? Reading::runs
+                        : input.constant         ? Reading::one
+                                                 : Reading::row;
         clique.inputs.push_back(std::move(input));
     }
     std::vector<std::int32_t> separator(clique.scope.begin() + n_summed_variables, clique.scope.end());
@@ -274,7 +279,7 @@ void JunctionTree::measure() {
         double inputs = 0, distinct = 0;
         plan += sizeof(Clique) + sizeof(TreeTable);
         for (const CliqueInput& input : clique.inputs) {
-            plan += sizeof(CliqueInput) + sizeof(TreeTable) + 4.0 * static_cast<double>(input.places.size()) +
+            plan += sizeof(CliqueInput) + sizeof(TreeTable) + 4.0 * static_cast<double>(input.starts.size()) +
                     8.0 * static_cast<double>(input.summed.size() + input.strides.size());
             const double bytes = table_bytes(static_cast<double>(tables[input.table].size));
             inputs += bytes;

@@ -22,11 +22,12 @@
 #include "graphs/conditioned_graph.hpp"
 #include "graphs/elimination_order.hpp"
 #include "graphs/factor_graph.hpp"
+#include "kernels/tables.hpp"
 
 namespace crfkit {
 
 // How the entries of a block of the clique are found in a table.
-enum class Reading { one, row, listed };  // one entry for all; side by side; by a list of places
+enum class Reading { one, row, runs };  // one entry for all; side by side; runs of either kind
 
 // A table in a clique.
 struct CliqueInput {
@@ -35,7 +36,11 @@ struct CliqueInput {
     Reading reading;
     std::vector<std::int64_t> summed;   // [values summed over] where each begins in the table
     std::vector<std::int64_t> strides;  // [outer variables of the clique] 0: the table does not have it
-    std::vector<std::int32_t> places;   // [block], if they are listed
+    std::vector<std::int32_t> starts;   // of the runs, if there are any: where they begin in the table
+    std::int64_t run;                   // length of a run
+    bool constant;                      // a run is one entry; otherwise entries side by side
+
+    Runs runs() const { return {starts.data(), static_cast<std::int64_t>(starts.size()), run, constant}; }
 };
 
 struct Clique {

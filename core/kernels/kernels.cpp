@@ -44,9 +44,10 @@ extern const GraphKernels graph_kernels;
 const GraphKernels graph_kernels = {pair_messages<Adds>, pair_messages<Maximises>, pair_sweep<Adds>,
                                     pair_sweep<Maximises>};
 extern const TableKernels table_kernels;
-const TableKernels table_kernels = {
-    table_multiply,    table_multiply_listed, table_scale, table_add,   table_add_listed,   table_shift,
-    table_add_product, table_scatter,         table_sum,   table_raise, table_exponentiate, table_range};
+const TableKernels table_kernels = {table_multiply,     table_multiply_runs, table_scale, table_add,
+                                    table_add_runs,     table_copy_runs,     table_shift, table_add_product,
+                                    table_project_runs, table_sum,           table_raise, table_exponentiate,
+                                    table_range};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

@@ -13,22 +13,12 @@ inline void table_multiply(double* __restrict x, const double* __restrict y, std
     for (std::int64_t j = 0; j < n; ++j) x[j] *= y[j];
 }
 
-inline void table_multiply_listed(double* __restrict x, const double* __restrict y,
-                                  const std::int32_t* __restrict places, std::int64_t n) {
-    for (std::int64_t j = 0; j < n; ++j) x[j] *= y[places[j]];
-}
-
 inline void table_scale(double* __restrict x, double f, std::int64_t n) {
     for (std::int64_t j = 0; j < n; ++j) x[j] *= f;
 }
 
 inline void table_add(double* __restrict x, const double* __restrict y, std::int64_t n) {
     for (std::int64_t j = 0; j < n; ++j) x[j] += y[j];
-}
-
-inline void table_add_listed(double* __restrict x, const double* __restrict y,
-                             const std::int32_t* __restrict places, std::int64_t n) {
-    for (std::int64_t j = 0; j < n; ++j) x[j] += y[places[j]];
 }
 
 inline void table_shift(double* __restrict x, double f, std::int64_t n) {
@@ -40,9 +30,72 @@ inline void table_add_product(double* __restrict x, const double* __restrict a, 
     for (std::int64_t j = 0; j < n; ++j) x[j] += a[j] * b[j];
 }
 
-inline void table_scatter(double* __restrict x, const double* __restrict y,
-                          const std::int32_t* __restrict places, std::int64_t n) {
-    for (std::int64_t j = 0; j < n; ++j) x[places[j]] += y[j];
+// Short runs have a length that is known when this is compiled; 0: any length.
+template <int kLength, class Step>
+[[gnu::always_inline]] inline void each_run(const Runs& runs, const Step& step) {
+    const std::int64_t length = kLength ? kLength : runs.length;
+    for (std::int64_t r = 0; r < runs.n; ++r) step(r * length, runs.starts[r], length);
+}
+
+template <class Step>
+[[gnu::always_inline]] inline void for_runs(const Runs& runs, const Step& step) {
+    switch (runs.length) {
+        case 1:
+            return each_run<1>(runs, step);
+        case 2:
+            return each_run<2>(runs, step);
+        case 4:
+            return each_run<4>(runs, step);
+        case 8:
+            return each_run<8>(runs, step);
+        case 16:
+            return each_run<16>(runs, step);
+        default:
+            return each_run<0>(runs, step);
+    }
+}
+
+template <class Join>
+[[gnu::always_inline]] inline void join_runs(double* __restrict x, const double* __restrict y,
+                                             const Runs& runs, const Join& join) {
+    if (runs.constant)
+        for_runs(runs, [=](std::int64_t at, std::int64_t start, std::int64_t length) {
+            const double entry = y[start];
+            for (std::int64_t j = 0; j < length; ++j) join(x[at + j], entry);
+        });
+    else
+        for_runs(runs, [=](std::int64_t at, std::int64_t start, std::int64_t length) {
+            for (std::int64_t j = 0; j < length; ++j) join(x[at + j], y[start + j]);
+        });
+}
+
+inline void table_multiply_runs(double* x, const double* y, const Runs& runs) {
+    join_runs(x, y, runs, [](double& a, double b) { a *= b; });
+}
+
+inline void table_add_runs(double* x, const double* y, const Runs& runs) {
+    join_runs(x, y, runs, [](double& a, double b) { a += b; });
+}
+
+inline void table_copy_runs(double* x, const double* y, const Runs& runs) {
+    join_runs(x, y, runs, [](double& a, double b) { a = b; });
+}
+
+inline void table_project_runs(const double* __restrict x, double* __restrict y, const Runs& runs) {
+    if (runs.constant)
+        for_runs(runs, [=](std::int64_t at, std::int64_t start, std::int64_t length) {
+            double sums[4] = {};
+            std::int64_t j = 0;
+            for (; j + 4 <= length; j += 4)
+                for (int lane = 0; lane < 4; ++lane) sums[lane] += x[at + j + lane];
+            double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+            for (; j < length; ++j) sum += x[at + j];
+            y[start] += sum;
+        });
+    else
+        for_runs(runs, [=](std::int64_t at, std::int64_t start, std::int64_t length) {
+            for (std::int64_t j = 0; j < length; ++j) y[start + j] += x[at + j];
+        });
 }
 
 inline double table_sum(const double* x, std::int64_t n) {

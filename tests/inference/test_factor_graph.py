@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import signal
+import subprocess
+import sys
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainScores, FactorGraph, inference
+from crfkit import Chain, ChainScores, FactorGraph, SpanningTree, inference
 from crfkit.errors import ArgumentError, NoOutputError, SizeLimitError
 from tests.oracles.factor_graphs import SHAPES, Graph, GraphOracle, draw_graph
+from tests.oracles.oracle import TreeOracle
 
 
 def build(graph: Graph) -> FactorGraph:
@@ -158,3 +163,123 @@ def test_what_does_not_fit_is_refused(n: int) -> None:
         inference.marginals(graph, memory_limit=1e6)
     with pytest.raises(ArgumentError, match="memory_limit"):
         inference.decode(Chain(), ChainScores(np.zeros((2, 2))), memory_limit=1.0)
+
+
+def column_sums(tables: tuple[Any, Any, Any]) -> tuple[float, Any]:
+    """log Z and the marginals [columns, rows, values] of a grid, by sums over whole columns.
+
+    `tables` are scores of values [columns, rows, values], within columns and between columns [values, values] each.
+    """
+    own, down, across = tables
+    columns, rows, n = own.shape
+    shape = (n,) * rows
+
+    def weights(column: int) -> Any:
+        total = np.zeros(shape)
+        for r in range(rows):
+            total = total + own[column, r].reshape([n if i == r else 1 for i in range(rows)])
+            if r + 1 < rows:
+                total = total + down.reshape([n if i in (r, r + 1) else 1 for i in range(rows)])
+        return np.exp(total)
+
+    def step(message: Any, matrix: Any) -> Any:
+        for r in range(rows):
+            message = np.moveaxis(np.tensordot(message, matrix, axes=(r, 0)), -1, r)
+        return message
+
+    forward, backward = [weights(0)], [np.ones(shape)]
+    for column in range(1, columns):
+        forward.append(step(forward[-1], np.exp(across)) * weights(column))
+        backward.append(step(backward[-1] * weights(columns - column), np.exp(across).T))
+    z = forward[-1].sum()
+    marginals = np.empty((columns, rows, n))
+    for column in range(columns):
+        joint = forward[column] * backward[columns - 1 - column] / z
+        for r in range(rows):
+            marginals[column, r] = joint.sum(axis=tuple(i for i in range(rows) if i != r))
+    return float(np.log(z)), marginals
+
+
+@pytest.mark.parametrize(("columns", "rows", "values"), [(17, 15, 2), (10, 9, 3), (4, 4, 12)])
+def test_cliques_with_many_entries(columns: int, rows: int, values: int) -> None:
+    random = np.random.default_rng(columns)
+    own, down, across = (
+        random.normal(size=s) for s in ((columns, rows, values), (values,) * 2, (values,) * 2)
+    )
+    scopes: list[tuple[int, ...]] = [(v,) for v in range(columns * rows)]
+    tables = list(own.reshape(-1, values))
+    for v in range(columns * rows):
+        if v % rows + 1 < rows:
+            scopes.append((v, v + 1))
+            tables.append(down)
+        if v + rows < columns * rows:
+            scopes.append((v, v + rows))
+            tables.append(across)
+    graph = FactorGraph.from_arrays([values] * (columns * rows), scopes, tables)
+    log_z, known = column_sums((own, down, across))
+    assert inference.log_partition(graph) == pytest.approx(log_z, rel=1e-12)
+    marginals = inference.marginals(graph)
+    np.testing.assert_allclose(
+        np.array(list(marginals.values())), known.reshape(-1, values), rtol=0, atol=1e-10
+    )
+    for factor, found in zip(graph.factors, marginals.factors, strict=True):
+        for axis, v in enumerate(factor.variables):
+            others = tuple(i for i in range(found.ndim) if i != axis)
+            np.testing.assert_allclose(
+                found.sum(axis=others), known.reshape(-1, values)[v], rtol=0, atol=1e-10
+            )
+    best = inference.decode(graph)
+    assert best.score <= log_z
+    for v in range(0, columns * rows, 29):  # no single change improves it
+        for x in range(values):
+            assert inference.score(
+                graph, output=np.where(np.arange(columns * rows) == v, x, best.output.ids)
+            ) <= (best.score + 1e-9)
+
+
+@pytest.mark.parametrize("projective", [False, True])
+def test_spanning_trees_as_a_factor_graph(projective: bool) -> None:
+    """Heads as variables, and all trees as one list of configurations."""
+    words, random = 4, np.random.default_rng(8)
+    scores = random.normal(size=(words + 1, words + 1))
+    trees = TreeOracle(scores, single_root=False).outputs
+    if projective:
+        trees = [heads for heads in trees if is_projective(heads)]
+    graph = FactorGraph()
+    variables = [graph.variable(f"head {w}", words + 1) for w in range(1, words + 1)]
+    for w, variable in enumerate(variables, start=1):
+        graph.factor([variable], scores[:, w])
+    graph.factor(variables, dict.fromkeys(trees, 0.0))
+    totals = np.array([sum(scores[h, w] for w, h in enumerate(heads, start=1)) for heads in trees])
+    assert inference.log_partition(graph) == pytest.approx(float(np.logaddexp.reduce(totals)), rel=1e-12)
+    assert inference.decode(graph).score == pytest.approx(totals.max())
+    if not projective:
+        structure = SpanningTree(single_root=False)
+        arcs = inference.marginals(structure, scores)
+        found = np.array(list(inference.marginals(graph).values()))
+        np.testing.assert_allclose(found.T, arcs[:, 1:], rtol=0, atol=1e-9)
+        assert inference.entropy(graph) == pytest.approx(inference.entropy(structure, scores), rel=1e-9)
+
+
+def is_projective(heads: tuple[int, ...]) -> bool:
+    arcs = [(min(h, w), max(h, w)) for w, h in enumerate(heads, start=1)]
+    return not any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
+def test_a_long_question_can_be_interrupted() -> None:
+    program = (
+        "import numpy as np\nfrom crfkit import FactorGraph, inference\n"
+        "n = 26\nscopes = [(v, v + 1) for v in range(n * n) if v % n < n - 1] + [(v, v + n) for v in range(n * n - n)]\n"
+        "graph = FactorGraph.from_arrays([2] * n * n, scopes, [[[0.0, 0.5], [0.5, 0.0]]] * len(scopes))\n"
+        "print('ready', flush=True)\n"
+        "inference.log_partition(graph, memory_limit=1e15)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in errors
