@@ -158,9 +158,10 @@ class Pass {
                 if (k > e) continue;
                 const double* scores = b_.segments + ((n * b_.n_positions + e - k) * K + k) * L;
                 for (std::int64_t c = 0; c < L; ++c) {
+                    if (scores[c] == 0) continue;  // as all are where only probabilities are asked for
                     near = near && (scores[c] == kNever || std::abs(scores[c]) <= kFarLengths);
                     holes_ = holes_ || scores[c] == kNever;
-                    factors_[(e * K + k) * Q + c] = std::exp(scores[c]);
+                    factors_[(e * K + k) * Q + c] = scores[c] == kNever ? 0.0 : std::exp(scores[c]);
                 }
             }
         return near;

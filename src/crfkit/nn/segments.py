@@ -232,8 +232,7 @@ class SegmentDistribution(Distribution):
     @torch.no_grad()
     def segment_marginals(self) -> Tensor:
         """P(the segment of this begin, length and label) [B, T, K, L]: as large as that."""
-        found = torch_segments.expectations(self._sums(), segments=True).segments
-        assert found is not None
+        found = torch.stack(list(break_graph(self._backend.by_length)(self._problem)), 2)
         return self._spread(found.to(self._dtype))
 
     @torch.no_grad()
@@ -255,10 +254,8 @@ class SegmentDistribution(Distribution):
         known = known & exists[row, start] & exists[row, last]
         start, last = token[row, start], token[row, last]
         known = known & (last - start < K)
-        sums = self._sums()
-        found = torch.exp(
-            torch_segments.span_scores(sums, row, start, torch.where(known, last, start), label)
-        )
+        last = torch.where(known, last, start)
+        found = break_graph(self._backend.span_probabilities)(self._problem, row, start, last, label)
         return torch.where(known, found, 0.0).to(self._dtype)
 
     @torch.no_grad()
@@ -281,7 +278,7 @@ class SegmentDistribution(Distribution):
         _, T, _, L = self._given.shape
         at = self._spread_positions()
         found = []
-        for k, probability in enumerate(torch_segments.by_length(self._sums())):
+        for k, probability in enumerate(break_graph(self._backend.by_length)(self._problem)):
             row, begin, label = torch.nonzero(probability >= threshold, as_tuple=True)
             span = torch.stack([row, at[row, begin], at[row, begin + k] + 1, label], 1)
             found.append((span, probability[row, begin, label]))

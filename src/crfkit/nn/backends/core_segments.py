@@ -1,5 +1,7 @@
 """The CPU backend of semi-Markov chains: the C++ core, which is imported when it is first needed."""
 
+from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 import torch
@@ -9,6 +11,8 @@ from crfkit.nn.backends.core import core_is_there
 from crfkit.nn.backends.segments import TORCH, TorchSegments
 from crfkit.nn.problem.chain import working_dtype
 from crfkit.nn.problem.segments import N_SCORES, SegmentProblem
+
+MOST_SEGMENTS = 2**24  # of all begins, lengths and labels, whose probabilities are kept at once
 
 
 class CoreSegments(TorchSegments):
@@ -39,6 +43,28 @@ class CoreSegments(TorchSegments):
                     part[rows] = other
         dtype = torch.float64 if in_double else working_dtype(problem.emissions.dtype)
         return log_z.to(dtype), tuple(kept) if keep else ()
+
+    def by_length(self, problem: SegmentProblem) -> Iterable[Tensor]:
+        """The probability of each segment [B, T, L] by its begin, for the lengths 1 … K in turn."""
+        found = self._each_segment(problem)
+        return super().by_length(problem) if found is None else found.unbind(2)
+
+    def span_probabilities(
+        self, problem: SegmentProblem, row: Tensor, start: Tensor, last: Tensor, label: Tensor
+    ) -> Tensor:
+        """The probabilities [n] of the segments from position `start` to position `last`."""
+        found = self._each_segment(problem)
+        if found is None:
+            return super().span_probabilities(problem, row, start, last, label)
+        return found[row, start, last - start, label]
+
+    def _each_segment(self, problem: SegmentProblem) -> Tensor | None:
+        """The probabilities of all segments [B, T, K, L], as the gradient by their scores; None where these are many."""
+        if prod(problem.shape) > MOST_SEGMENTS:
+            return None
+        if problem.segments is None:
+            problem = problem._replace(segments=torch.zeros(problem.shape, dtype=torch.float64))
+        return self.value(problem, True)[1][-1]
 
     def argmax(self, problem: SegmentProblem) -> Tensor:
         """Viterbi decoding."""

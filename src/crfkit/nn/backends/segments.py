@@ -1,7 +1,7 @@
 """The backends of semi-Markov chains, and log Z as one differentiable operation."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -11,10 +11,12 @@ from torch import Tensor
 from crfkit.nn.backends import segment_decode
 from crfkit.nn.backends.torch_segments import (
     Summed,
+    by_length,
     differentiable_log_partition,
     expectations,
     log_partition_from,
     messages_of,
+    span_scores,
     summed,
 )
 from crfkit.nn.problem.chain import working_dtype
@@ -55,6 +57,16 @@ class SegmentBackend(ABC):
     def summed(self, problem: SegmentProblem) -> Summed:
         """Messages in both directions in float64, which other questions start from; without a graph."""
         return summed(problem)
+
+    def by_length(self, problem: SegmentProblem) -> Iterable[Tensor]:
+        """The probability of each segment [B, T, L] by its begin, for the lengths 1 … K in turn; without a graph."""
+        return by_length(self.summed(problem))
+
+    def span_probabilities(
+        self, problem: SegmentProblem, row: Tensor, start: Tensor, last: Tensor, label: Tensor
+    ) -> Tensor:
+        """The probabilities [n] of the segments from position `start` to position `last`; without a graph."""
+        return torch.exp(span_scores(self.summed(problem), row, start, last, label))
 
     def argmax(self, problem: SegmentProblem) -> Tensor:
         """The tags of the best segmentation [B, T]; −1 in the padding, and where none is possible."""
