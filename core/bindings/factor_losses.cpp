@@ -15,6 +15,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "graphs/factor_answers.hpp"
 #include "graphs/factor_data.hpp"
 #include "graphs/factor_loss.hpp"
 
@@ -83,6 +84,30 @@ void bind_factor_losses(nb::module_& m) {
                 std::make_shared<FactorSource>(std::move(data), named, memory_limit, n_threads), n_threads);
         },
         "data"_a, "criterion"_a, "memory_limit"_a, "n_threads"_a);
+    nb::class_<FactorSource>(m, "FactorAnswers")
+        .def(
+            "__init__",
+            [](FactorSource* self, std::shared_ptr<FactorData> data, const std::string& criterion,
+               std::int64_t memory_limit, int n_threads) {
+                const Criterion named = criterion_named(criterion);
+                const LockRelease release;
+                new (self) FactorSource(std::move(data), named, memory_limit, n_threads);
+            },
+            "data"_a, "criterion"_a, "memory_limit"_a, "n_threads"_a)
+        .def(
+            "decode",
+            [](const FactorSource& self, const Array<double>& w, int n_threads) {
+                check_size("w", w.size(), self.data.features.n_weights());
+                return new_array(unlocked([&] { return decode_graphs(self, w.data(), n_threads); }));
+            },
+            "w"_a, "n_threads"_a)
+        .def(
+            "marginals",
+            [](const FactorSource& self, const Array<double>& w, int n_threads) {
+                check_size("w", w.size(), self.data.features.n_weights());
+                return new_array(unlocked([&] { return graph_marginals(self, w.data(), n_threads); }));
+            },
+            "w"_a, "n_threads"_a);
 }
 
 }  // namespace crfkit

@@ -24,6 +24,8 @@ class FactorSource {
     // graph is too large for exact inference.
     FactorSource(std::shared_ptr<const FactorData> graphs, Criterion criterion, std::int64_t memory_limit,
                  int n_threads);
+    FactorSource(const FactorSource&) = delete;
+    FactorSource& operator=(const FactorSource&) = delete;
 
     // Plans inference for all shapes, where it was not needed so far. One thread at a time.
     void plan(int n_threads);

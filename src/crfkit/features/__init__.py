@@ -6,7 +6,7 @@ from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
-from crfkit.features.factor_data import check_possible, graph_loss, read_outputs, scored_graph
+from crfkit.features.factor_data import GraphAnswers, check_possible, graph_loss, read_outputs, scored_graph
 from crfkit.features.factor_map import FactorKind, FactorMap, learn_factors
 from crfkit.features.feature_map import FeatureMap
 from crfkit.features.function_data import FunctionData, Slice
@@ -91,6 +91,7 @@ __all__ = [
     "FeatureMap",
     "FunctionData",
     "FunctionMap",
+    "GraphAnswers",
     "GraphInput",
     "GraphMap",
     "GraphTemplate",

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Float64s, offsets
-from crfkit.errors import ImpossibleLabelsError, LabelError, ShapeError, SizeLimitError, UnsupportedError
+from crfkit.errors import (
+    ImpossibleLabelsError,
+    LabelError,
+    NoOutputError,
+    ShapeError,
+    SizeLimitError,
+    UnsupportedError,
+)
 from crfkit.features.factor_map import FactorMap, allowed_values
 from crfkit.features.graph_template import GraphInput
 from crfkit.structures import FactorGraph
@@ -59,9 +68,8 @@ def scored_graph(factor_map: FactorMap, graph: GraphInput, weights: Float64s) ->
     built = FactorGraph()
     for variable in graph.variables:
         built.variable(str(variable.name), factor_map.labels[variable.kind])
-    for factor in graph.factors:
-        if factor.kind in factor_map.kinds:
-            built.factor(factor.variables, factor_map.scores(factor.kind, factor.features, weights))
+    for factor in _known_features(factor_map, graph).factors:
+        built.factor(factor.variables, factor_map.scores(factor.kind, factor.features, weights))
     return _constrained(built, graph)
 
 
@@ -151,10 +159,74 @@ def graph_loss(
                     "variable and no constraints"
                 )
     data = encode_graphs(factor_map, inputs, outputs, sample_weight)
-    try:
+    with _size_limit():
         return _core.factor_loss(data, criterion, memory_limit, n_threads)
+
+
+class GraphAnswers:
+    """Inputs in numbers, and what a model predicts for them."""
+
+    def __init__(
+        self,
+        factor_map: FactorMap,
+        inputs: Sequence[GraphInput],
+        *,
+        exact: bool,
+        memory_limit: int,
+        n_threads: int,
+    ) -> None:
+        known = [_known_features(factor_map, graph) for graph in inputs]
+        self._inputs, self._labels, self._n_threads = inputs, factor_map.labels, n_threads
+        data = encode_graphs(factor_map, known, [[None] * len(graph.variables) for graph in inputs])
+        criterion = "likelihood" if exact else "belief_propagation"
+        with _size_limit():
+            self._core = _core.FactorAnswers(data, criterion, memory_limit, n_threads)
+
+    def decode(self, weights: Float64s) -> list[dict[Hashable, Hashable]]:
+        """The best label of each variable of each input, by name."""
+        values = iter(self._asked(self._core.decode, weights).tolist())
+        return [
+            {variable.name: self._labels[variable.kind][next(values)] for variable in graph.variables}
+            for graph in self._inputs
+        ]
+
+    def marginals(self, weights: Float64s) -> list[dict[Hashable, dict[Hashable, float]]]:
+        """The probability of each label of each variable of each input."""
+        values = iter(self._asked(self._core.marginals, weights).tolist())
+        return [
+            {
+                variable.name: {label: next(values) for label in self._labels[variable.kind]}
+                for variable in graph.variables
+            }
+            for graph in self._inputs
+        ]
+
+    def _asked(self, question: Any, weights: Float64s) -> Any:
+        try:
+            return question(weights, self._n_threads)
+        except ValueError as error:
+            raise NoOutputError(str(error)) from None
+
+
+@contextmanager
+def _size_limit() -> Iterator[None]:
+    """What the core says about graphs that are too large."""
+    try:
+        yield
     except ValueError as error:
-        raise SizeLimitError(f"{error}; expected narrower graphs, or another objective") from None
+        raise SizeLimitError(f"{error}; expected narrower graphs, or belief propagation") from None
+
+
+def _known_features(factor_map: FactorMap, graph: GraphInput) -> GraphInput:
+    """The graph of a new input without factors of kinds that no training input had; its variables must be known."""
+    for variable in graph.variables:
+        if variable.kind not in factor_map.labels:
+            raise LabelError(
+                f"variable {variable.name!r} is of the kind {variable.kind!r}, which no training input had"
+            )
+    if all(factor.kind in factor_map.kinds for factor in graph.factors):
+        return graph
+    return replace(graph, factors=[factor for factor in graph.factors if factor.kind in factor_map.kinds])
 
 
 def shape_key(graph: GraphInput) -> Shape:

@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from crfkit import inference
 from crfkit.arrays import Float64s
-from crfkit.features import GraphTemplate, read_input, read_outputs, scored_graph
-from crfkit.models.checks import check_pair_lengths
+from crfkit.features import GraphAnswers, GraphInput, GraphTemplate, read_input, read_outputs, scored_graph
+from crfkit.models.checks import check_pair_lengths, count_threads
 from crfkit.models.estimator import Estimator
 from crfkit.models.files import factor_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.graph_settings import GraphSettings
 from crfkit.models.settings import DEFAULT_OPTIMIZER
 from crfkit.models.training.checkpoint import Checkpoint
-from crfkit.models.training.graph_task import FactorModel, GraphTask, decode_graph
+from crfkit.models.training.graph_task import FactorModel, GraphTask, open_answers, read_pairs, share_right
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.optimizers import Optimizer
@@ -130,28 +130,11 @@ class GraphCRF(Estimator):
 
     def predict(self, X: Iterable[Any]) -> list[Output]:
         """The best output of each input: a dict from the names of its variables to labels."""
-        return [self._decode(x, number) for number, x in enumerate(X)]
+        return self._answers(self._read(X)).decode(self.weights_)
 
     def predict_marginals(self, X: Iterable[Any]) -> list[dict[Hashable, dict[Hashable, float]]]:
         """P(label) of each variable of each input: {name: {label: probability}}."""
-        model = self._get_model()
-        found = []
-        for number, x in enumerate(X):
-            graph = read_input(self.graph_template, x, number)
-            scored = scored_graph(model.factor_map, graph, self.weights_)
-            if self.inference == "exact":
-                of_variables: Mapping[str, Float64s] = inference.marginals(
-                    scored, memory_limit=self.memory_limit
-                )
-            else:
-                of_variables = inference.belief_propagation(scored).marginals
-            found.append(
-                {
-                    variable.name: dict(zip(known.labels, of_variables[known.name].tolist(), strict=True))
-                    for variable, known in zip(graph.variables, scored.variables, strict=True)
-                }
-            )
-        return found
+        return self._answers(self._read(X)).marginals(self.weights_)
 
     def log_likelihood(self, X: Iterable[Any], y: Iterable[Any]) -> Float64s:
         """log p(y | x) of each input, [N]; of all outputs that y allows together, where labels are unknown."""
@@ -172,26 +155,21 @@ class GraphCRF(Estimator):
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Accuracy: the share of variables with a known label that are predicted right."""
-        right = total = 0
-        for number, (x, output) in enumerate(check_pair_lengths(X, y)):
-            graph = read_input(self.graph_template, x, number)
-            values = read_outputs(graph, output, number)
-            predicted = self._decode(x, number)
-            for variable, value in zip(graph.variables, values, strict=True):
-                if value is not None and not isinstance(value, set | frozenset):
-                    total += 1
-                    right += predicted[variable.name] == value
-        return right / total if total else 0.0
+        inputs, outputs = read_pairs(self._settings(), X, y)
+        return share_right(inputs, outputs, self._answers(inputs).decode(self.weights_))
 
     @property
     def labels_(self) -> dict[str, tuple[Hashable, ...]]:
         """The labels of each kind of variables."""
         return dict(self._get_model().factor_map.labels)
 
-    def _decode(self, x: Any, number: int) -> Output:
-        model = self._get_model()
-        graph = read_input(self.graph_template, x, number)
-        return decode_graph(model.factor_map, graph, self.weights_, self._settings())
+    def _read(self, X: Iterable[Any]) -> list[GraphInput]:
+        self._check_fitted()
+        return [read_input(self.graph_template, x, number) for number, x in enumerate(X)]
+
+    def _answers(self, inputs: list[GraphInput]) -> GraphAnswers:
+        settings = self._settings()
+        return open_answers(self._get_model().factor_map, inputs, settings, count_threads(self.n_threads))
 
     def _settings(self) -> GraphSettings:
         return GraphSettings(**{field.name: getattr(self, field.name) for field in fields(GraphSettings)})

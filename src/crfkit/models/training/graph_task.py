@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit import inference
 from crfkit.arrays import Float64s
 from crfkit.errors import EmptyDataError, UnsupportedError
 from crfkit.evaluation import as_score
 from crfkit.features import (
     FactorMap,
+    GraphAnswers,
     GraphInput,
     check_possible,
     graph_loss,
     learn_factors,
     read_input,
     read_outputs,
-    scored_graph,
 )
 from crfkit.models.checks import check_dev, check_pair_lengths, read_sample_weight
 from crfkit.models.graph_settings import GraphSettings
@@ -135,28 +134,18 @@ class EncodedGraphs:
         """The score of weights on held-out data, if there are such."""
         if self.dev is None:
             return None
-        (inputs, outputs), factor_map, settings, metric = (
-            self.dev,
-            self.model.factor_map,
-            self.settings,
-            self.metric,
-        )
+        (inputs, outputs), metric = self.dev, self.metric
+        answers = open_answers(self.model.factor_map, inputs, self.settings, n_threads)
+        gold = [
+            {variable.name: value for variable, value in zip(graph.variables, output, strict=True)}
+            for graph, output in zip(inputs, outputs, strict=True)
+        ]
 
         def score(weights: Float64s) -> float:
-            predicted = [decode_graph(factor_map, graph, weights, settings) for graph in inputs]
+            predicted = answers.decode(weights)
             if metric is not None:
-                gold = [
-                    {variable.name: value for variable, value in zip(graph.variables, output, strict=True)}
-                    for graph, output in zip(inputs, outputs, strict=True)
-                ]
                 return as_score(metric(gold, predicted))
-            pairs = [
-                (found[variable.name], value)
-                for graph, output, found in zip(inputs, outputs, predicted, strict=True)
-                for variable, value in zip(graph.variables, output, strict=True)
-                if value is not None and not isinstance(value, set | frozenset)
-            ]
-            return sum(found == value for found, value in pairs) / len(pairs) if pairs else 0.0
+            return share_right(inputs, outputs, predicted)
 
         return score
 
@@ -178,19 +167,29 @@ def read_pairs(settings: GraphSettings, X: Any, y: Any) -> tuple[list[GraphInput
     return inputs, outputs
 
 
-def decode_graph(
-    factor_map: FactorMap, graph: GraphInput, weights: Float64s, settings: GraphSettings
-) -> dict[Hashable, Hashable]:
-    """The best labels of the variables of an input, by their names."""
-    scored = scored_graph(factor_map, graph, weights)
-    if settings.inference == "exact":
-        output = inference.decode(scored, memory_limit=settings.memory_limit).output
-    else:
-        output = inference.max_product(scored).output
-    return {
-        variable.name: known.labels[int(value)]
-        for variable, known, value in zip(graph.variables, scored.variables, np.asarray(output), strict=True)
-    }
+def open_answers(
+    factor_map: FactorMap, inputs: Sequence[GraphInput], settings: GraphSettings, n_threads: int
+) -> GraphAnswers:
+    """What predicts for inputs."""
+    exact = settings.inference == "exact"
+    return GraphAnswers(
+        factor_map, inputs, exact=exact, memory_limit=settings.memory_limit, n_threads=n_threads
+    )
+
+
+def share_right(
+    inputs: Sequence[GraphInput],
+    outputs: Sequence[Sequence[Any]],
+    predicted: Sequence[dict[Hashable, Hashable]],
+) -> float:
+    """Accuracy: the share of variables with a known label that are predicted right."""
+    right = total = 0
+    for graph, output, found in zip(inputs, outputs, predicted, strict=True):
+        for variable, value in zip(graph.variables, output, strict=True):
+            if value is not None and not isinstance(value, set | frozenset):
+                total += 1
+                right += found[variable.name] == value
+    return right / total if total else 0.0
 
 
 def _fingerprint(
