@@ -214,8 +214,12 @@ def test_bad_input() -> None:
         fit(y=y[:2])
     with pytest.raises(ShapeError):
         fit(y=[[*y[0], "N"], *y[1:]])
-    with pytest.raises(LabelError):
-        fit(y=[{"q": "N"}, *y[1:]])
+    for wrong in ({"q": "N"}, {0: ["N"]}, 3, [["N"]] * len(y[0])):
+        with pytest.raises(LabelError):
+            fit(y=[wrong, *y[1:]])
+    with pytest.raises(ArgumentError):
+        fit(X=3)
+    assert GraphCRF(chain).fit(X, y).predict([]) == []
     with pytest.raises(LabelError):
         fit(with_topic, y=[{"topic": "q"}, *({} for _ in y[1:])])
     with pytest.raises(UnsupportedError):
@@ -232,7 +236,10 @@ def test_bad_input() -> None:
         graph.variable(0)
         graph.factor("f", [0], {"a": float("nan")})
 
-    for template in (twice, unknown, value):
+    def failing(x: Any, graph: GraphInput) -> None:
+        raise KeyError("q")
+
+    for template in (twice, unknown, value, failing):
         with pytest.raises(InputError, match="input 0"):
             fit(template)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -31,6 +31,16 @@ def read_outputs(graph: GraphInput, y: Any, number: int) -> list[Any]:
 
     Variables that a mapping does not name are unknown, as None is.
     """
+    if not isinstance(y, Mapping | Iterable):
+        raise LabelError(
+            f"y[{number}] is {y!r}, expected a mapping from variables to labels, or a list of labels."
+        )
+    values = list(y.values() if isinstance(y, Mapping) else y)
+    for value in values:
+        if not isinstance(value, Hashable | set):
+            raise LabelError(
+                f"y[{number}] has the label {value!r}, expected a label, a set of labels, or None."
+            )
     if isinstance(y, Mapping):
         names = {variable.name for variable in graph.variables}
         for name in y:
@@ -39,7 +49,6 @@ def read_outputs(graph: GraphInput, y: Any, number: int) -> list[Any]:
                     f"y[{number}] names {name!r}, which is no variable of the graph of its input."
                 )
         return [y.get(variable.name) for variable in graph.variables]
-    values = list(y)
     if len(values) != len(graph.variables):
         raise ShapeError(
             f"y[{number}] has {len(values)} labels, expected {len(graph.variables)}, one for each variable, or a mapping."
@@ -124,7 +133,7 @@ def encode_graphs(
             masks.append(allowed_values(label, value_ids[variable.kind], f"y[{number}][{variable.name!r}]"))
         masks.append(np.ones(added[shape], dtype=np.bool_))
     ends = np.cumsum([len(mask) for mask in masks], dtype=np.int64)
-    per_graph = np.cumsum([len(graph.variables) + 1 for graph in inputs])
+    per_graph = np.cumsum([len(graph.variables) + 1 for graph in inputs], dtype=np.int64)
     return _core.FactorData(
         *factor_map.entries(),
         factor_map.weight_ptr,

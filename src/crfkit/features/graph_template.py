@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from crfkit.errors import ArgumentError, FeatureError
+from crfkit.errors import ArgumentError, FeatureError, FunctionError, NotLoadedError
 
 Tie = str | Callable[[tuple[Hashable, ...]], Hashable] | None
 BIAS = {"": 1.0}  # the feature of a factor without features
@@ -122,6 +122,12 @@ def read_input(template: GraphTemplate, x: Any, number: int) -> GraphInput:
         template(x, graph)
     except (ArgumentError, FeatureError) as error:
         raise type(error)(f"input {number}: {error}") from None
+    except NotLoadedError:
+        raise
+    except Exception as error:
+        raise FunctionError(
+            f"input {number}: the graph template failed: {type(error).__name__}: {error}"
+        ) from error
     return graph
 
 

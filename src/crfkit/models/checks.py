@@ -71,6 +71,9 @@ def check_dev(dev: object) -> None:
 
 def check_pair_lengths(X: Iterable[Any], y: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
     """Inputs and outputs side by side, of which there must be equally many."""
+    for name, given in (("X", X), ("y", y)):
+        if not isinstance(given, Iterable):
+            raise ArgumentError(f"{name} is of type {type(given).__name__}, expected a list")
     inputs, outputs = list(X), list(y)
     if len(inputs) != len(outputs):
         raise ShapeError(f"X has {len(inputs)} inputs but y has {len(outputs)} outputs")
