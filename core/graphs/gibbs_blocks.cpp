@@ -13,10 +13,11 @@ std::int64_t root_of(std::vector<std::int64_t>& parent, std::int64_t v) {
 }
 
 // Assigns each variable the first block that it makes no cycle in.
-std::vector<std::int32_t> assign_blocks(const MessagePlan& plan, bool forests) {
+std::vector<std::int32_t> assign_blocks(const MessagePlan& plan, const std::vector<std::int64_t>& order,
+                                        bool forests) {
     const std::int64_t n = plan.graph.n_variables();
     std::vector<std::int32_t> block_of(static_cast<std::size_t>(n), -1);
-    std::vector<std::int64_t> left = plan.variables, later, parent(static_cast<std::size_t>(n)), reached;
+    std::vector<std::int64_t> left = order, later, parent(static_cast<std::size_t>(n)), reached;
     for (std::int32_t block = 0; !left.empty(); ++block, left.swap(later), later.clear()) {
         std::iota(parent.begin(), parent.end(), 0);
         for (const std::int64_t v : left) {
@@ -74,8 +75,8 @@ void order_block(const MessagePlan& plan, const std::vector<std::int32_t>& block
 
 }  // namespace
 
-GibbsBlocks::GibbsBlocks(const MessagePlan& plan, bool forests)
-    : strides(plan.graph.scopes.size()), block_of(assign_blocks(plan, forests)) {
+GibbsBlocks::GibbsBlocks(const MessagePlan& plan, const std::vector<std::int64_t>& order, bool forests)
+    : strides(plan.graph.scopes.size()), block_of(assign_blocks(plan, order, forests)) {
     const FactorGraph& graph = plan.graph;
     for (std::int64_t f = 0; f < graph.n_tables(); ++f) {
         std::int64_t stride = 1;

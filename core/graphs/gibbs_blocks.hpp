@@ -24,8 +24,9 @@ struct GibbsBlock {
 };
 
 struct GibbsBlocks {
-    // Blocks as large as possible, or of one variable each.
-    GibbsBlocks(const MessagePlan& plan, bool forests);
+    // Blocks as large as possible for variables that come in this order; without `forests` no table has two
+    // variables in a block.
+    GibbsBlocks(const MessagePlan& plan, const std::vector<std::int64_t>& order, bool forests);
 
     std::vector<GibbsBlock> blocks;
     std::vector<std::int64_t>

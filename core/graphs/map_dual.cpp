@@ -7,6 +7,7 @@
 #include "base/interruption.hpp"
 #include "graphs/assignment_search.hpp"
 #include "graphs/configurations.hpp"
+#include "graphs/forest_blocks.hpp"
 #include "graphs/message_domain.hpp"
 
 namespace crfkit {
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int kDecodeEvery = 5;          // passes
 constexpr double kShrink = 0.5;          // of ε
-constexpr double kLowestEpsilon = 1e-4;  // relative to the spread of the scores; below it 0
+constexpr double kLowestEpsilon = 1e-7;  // relative to the spread of the scores; below it 0
 
 class MapDual {
   public:
@@ -145,6 +146,45 @@ class MapDual {
     Pace pace_;
 };
 
+// Gives blocks that are forests their best values, for several divisions into blocks, as long as the score
+// rises.
+class BlockAscent {
+  public:
+    BlockAscent(const MessagePlan& plan, std::span<const double> scores, std::span<const bool> allowed)
+        : plan_(plan), scores_(scores) {
+        Random random(1);
+        std::vector<std::int64_t> order = plan.variables;
+        divisions_.reserve(kDivisions);  // ascents refer to them
+        for (int d = 0; d < kDivisions; ++d) {
+            divisions_.emplace_back(plan, order, true);
+            ascents_.emplace_back(plan, divisions_.back(), scores, allowed);
+            for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+        }
+    }
+    // Of a possible assignment; returns its score.
+    double improve(std::vector<std::int32_t>& assignment) {
+        double score = plan_.graph.score(scores_, assignment);
+        for (int unchanged = 0, d = 0; unchanged < kDivisions; d = (d + 1) % kDivisions) {
+            std::vector<std::int32_t> next = assignment;
+            ascents_[d].maximise(next);
+            const double after = plan_.graph.score(scores_, next);
+            unchanged = after > score ? 0 : unchanged + 1;
+            if (after > score) {
+                score = after;
+                assignment = std::move(next);
+            }
+        }
+        return score;
+    }
+
+  private:
+    static constexpr int kDivisions = 4;
+    const MessagePlan& plan_;
+    std::span<const double> scores_;
+    std::vector<GibbsBlocks> divisions_;
+    std::vector<ForestBlocks<Maxima<Logarithms>>> ascents_;
+};
+
 // The widest range of finite scores that a table has.
 double spread(const MessagePlan& plan, std::span<const double> scores) {
     double widest = 0;
@@ -173,11 +213,12 @@ MapSolution solve_map(const MessagePlan& plan, std::span<const double> scores, s
     if (!result.possible) return result;
 
     MapDual dual(plan, scores, allowed, possible);
+    BlockAscent ascent(plan, scores, allowed);
     result.score = kMinusInfinity;
     result.bound = dual.bound();
     const auto consider = [&](std::vector<std::int32_t> assignment) {
-        if (plan.graph.score(scores, assignment) > kMinusInfinity) improve(plan, scores, allowed, assignment);
-        const double score = plan.graph.score(scores, assignment);
+        if (plan.graph.score(scores, assignment) == kMinusInfinity) return;
+        const double score = ascent.improve(assignment);
         if (score > result.score) {
             result.score = score;
             result.best = std::move(assignment);

@@ -10,6 +10,8 @@ namespace crfkit {
 namespace {
 
 constexpr std::int64_t kTablesPerTask = 512;
+constexpr double kSteady = 0.7;   // the largest change, relative to that of …
+constexpr std::size_t kLook = 4;  // so many sweeps before
 
 }  // namespace
 
@@ -133,7 +135,14 @@ void MessageRun<Domain>::sequential() {
 // last updated. When all are small the residuals themselves are measured, and take their place.
 template <class Domain>
 void MessageRun<Domain>::residual_first() {
-    if (!spent()) sweep(true);
+    // Easy graphs converge in a few sweeps, which are quicker: go on as long as changes fall steadily.
+    std::vector<double> changes;
+    for (bool backwards = true; !spent(); backwards = !backwards) {
+        const std::size_t n = changes.size();
+        changes.push_back(sweep(backwards));
+        if (changes[n] < options_.tolerance || (n >= kLook && changes[n] > kSteady * changes[n - kLook]))
+            break;
+    }
     measure();
     PriorityBuckets waiting(residuals_.size(), options_.tolerance);
     const auto set_priorities = [&] {

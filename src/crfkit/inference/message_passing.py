@@ -66,10 +66,11 @@ def belief_propagation(
 ) -> BeliefPropagationResult:
     """Marginals and log Z by sum-product; exact if the factor graph has no cycles, whatever the schedule.
 
-    `schedule`: "residual" updates the factor whose incoming messages have changed most, "sequential" all factors forwards
-    and backwards, "synchronous" all at once (on `n_threads` threads, with the same numbers). `damping` keeps that share of
-    the old message. `tree_reweighted` weighs factors by how often they occur in spanning forests of the graph; then
-    `log_partition` is an upper bound. NoOutputError where messages show that no assignment is possible.
+    `schedule`: "sequential" updates all factors forwards and backwards; "residual" does so while changes fall steadily, then
+    the factors whose incoming messages have changed most; "synchronous" updates all at once (on `n_threads` threads, with
+    the same numbers). `damping` keeps that share of the old message. `tree_reweighted` weighs factors by how often they
+    occur in spanning forests of the graph; then `log_partition` is an upper bound. NoOutputError where messages show that
+    no assignment is possible.
 
     >>> graph = FactorGraph.from_arrays([2, 2], [(0, 1)], [[[0.0, -1.0], [-1.0, 0.5]]], names=["a", "b"])
     >>> result = belief_propagation(graph)
