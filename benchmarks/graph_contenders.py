@@ -194,6 +194,8 @@ def measure(
     except Exception as error:  # whatever a toolkit raises is its result
         return _clocks(began_cpu, began) | {"error": f"{type(error).__name__}: {error}"[:400]}, []
     figures = _clocks(began_cpu, began) | {"peak_mb": peak_mb() - before}
+    if not all(np.isfinite(row).all() for row in marginals):
+        return figures | {"error": "marginals that are no numbers"}, []
     n = 1
     while (
         time.process_time() - began_cpu < SHORT and n < MOST_TIMES
