@@ -17,8 +17,9 @@ using Neighbours = std::vector<std::vector<std::int32_t>>;  // sorted
 enum class Rule { min_fill, weighted_min_fill, min_degree };
 
 constexpr std::int64_t kFewestOperations = 4'000;      // spent on tries, however cheap the order
-constexpr std::int64_t kMostOperations = 100'000'000;  // about half a second
-constexpr int kMostTries = 200;
+constexpr std::int64_t kMostOperations = 120'000'000;  // about half a second
+constexpr std::int64_t kMostOfOneTry = 25'000'000;
+constexpr int kMostTries = 1000;
 
 Neighbours neighbours_of(std::int64_t n, const std::vector<std::vector<std::int32_t>>& scopes) {
     Neighbours found(n);
@@ -33,11 +34,13 @@ Neighbours neighbours_of(std::int64_t n, const std::vector<std::vector<std::int3
     return found;
 }
 
-// One greedy try.
+// One greedy try to eliminate what `begun` has not eliminated yet, from the graph that it left.
 class Try {
   public:
-    Try(std::span<const std::int32_t> sizes, Neighbours neighbours, Rule rule, std::uint64_t seed)
-        : neighbours_(std::move(neighbours)),
+    Try(std::span<const std::int32_t> sizes, const EliminationOrder& begun, Neighbours neighbours, Rule rule,
+        std::uint64_t seed)
+        : order_(begun),
+          neighbours_(std::move(neighbours)),
           rule_(rule),
           random_(seed),
           entries_(sizes.begin(), sizes.end()),
@@ -47,40 +50,45 @@ class Try {
           marks_(neighbours_.size(), -1) {
         for (std::size_t v = 0; rule == Rule::weighted_min_fill && v < weights_.size(); ++v)
             weights_[v] = std::log2(entries_[v]);
+        for (const std::int32_t v : begun.variables) versions_[v] = -1;
         for (std::size_t v = 0; v < neighbours_.size(); ++v) {
+            if (versions_[v] < 0) continue;
             const auto variable = static_cast<std::int32_t>(v);
             keys_[v] = rule_ == Rule::min_degree ? log_clique(variable) : missing_weight(variable);
             push(variable);
         }
     }
 
-    // Eliminates all variables, or until the cost exceeds most_cost or the operations exceed most_operations.
-    EliminationOrder run(double most_cost, std::int64_t most_operations) {
-        EliminationOrder order;
+    // Eliminates all variables, or until the cost exceeds most_cost, the operations exceed most_operations or
+    // the next key exceeds most_key.
+    EliminationOrder run(double most_cost, std::int64_t most_operations, double most_key = HUGE_VAL) {
         while (!queue_.empty()) {
             const auto [key, tie, v, version] = queue_.top();
+            if (version == versions_[v] && key > most_key) return order_;
             queue_.pop();
             if (version != versions_[v]) continue;
             versions_[v] = -1;
             double entries = entries_[v];
             for (const std::int32_t u : neighbours_[v]) entries *= entries_[u];
-            order.cost += entries;
-            order.variables.push_back(v);
-            if (entries > order.largest) {
-                order.largest = entries;
-                order.largest_clique.assign(1, v);
-                order.largest_clique.insert(order.largest_clique.end(), neighbours_[v].begin(),
-                                            neighbours_[v].end());
+            order_.cost += entries;
+            order_.variables.push_back(v);
+            if (entries > order_.largest) {
+                order_.largest = entries;
+                order_.largest_clique.assign(1, v);
+                order_.largest_clique.insert(order_.largest_clique.end(), neighbours_[v].begin(),
+                                             neighbours_[v].end());
             }
-            if (!(order.cost <= most_cost) || operations_ > most_operations) return order;
+            if (!(order_.cost <= most_cost) || operations_ > most_operations) return order_;
             eliminate(v);
             pace_.work(operations_ - seen_);
             seen_ = operations_;
         }
-        order.complete = true;
-        return order;
+        order_.complete = true;
+        return order_;
     }
 
+    // What is left of the graph.
+    const Neighbours& neighbours() const { return neighbours_; }
     std::int64_t operations() const { return operations_; }
 
   private:
@@ -199,6 +207,7 @@ class Try {
     using Entry =
         std::tuple<double, std::uint64_t, std::int32_t, std::int64_t>;  // key, tie, variable, version
 
+    EliminationOrder order_;
     Neighbours neighbours_;
     Rule rule_;
     std::mt19937_64 random_;
@@ -215,7 +224,10 @@ class Try {
 EliminationOrder find_elimination_order(std::span<const std::int32_t> sizes,
                                         const std::vector<std::vector<std::int32_t>>& scopes,
                                         double most_cost) {
-    const Neighbours neighbours = neighbours_of(static_cast<std::int64_t>(sizes.size()), scopes);
+    // variables whose neighbours are all joined already come first in some best order: all tries share them
+    Try shared(sizes, {}, neighbours_of(static_cast<std::int64_t>(sizes.size()), scopes), Rule::min_fill, 0);
+    const EliminationOrder begun = shared.run(HUGE_VAL, std::numeric_limits<std::int64_t>::max(), 0.0);
+    if (begun.complete) return begun;
     EliminationOrder best;
     std::int64_t spent = 0, budget = kMostOperations;
     for (int number = 0; number < kMostTries && spent < budget; ++number) {
@@ -223,11 +235,11 @@ EliminationOrder find_elimination_order(std::span<const std::int32_t> sizes,
         // min-degree is the fastest and seldom the best: one try, or where min-fill takes too long
         const bool fast = number == 1 && !best.complete;
         const Rule rule = fast ? Rule::min_degree : number < 3 ? rules[number] : rules[number % 2];
-        Try attempt(sizes, neighbours, rule, static_cast<std::uint64_t>(number));
+        Try attempt(sizes, begun, shared.neighbours(), rule, static_cast<std::uint64_t>(number));
         // the first try is followed to its end, where that is not too long, so that its width is known
         const double limit = best.complete ? best.cost : number == 0 ? HUGE_VAL : most_cost;
         EliminationOrder order =
-            attempt.run(limit, fast ? std::numeric_limits<std::int64_t>::max() : kMostOperations / 4);
+            attempt.run(limit, fast ? std::numeric_limits<std::int64_t>::max() : kMostOfOneTry);
         spent += attempt.operations();
         if (order.complete ? !best.complete || order.cost < best.cost : !best.complete)
             best = std::move(order);

@@ -283,7 +283,7 @@ void JunctionTree::measure() {
                     8.0 * static_cast<double>(input.summed.size() + input.strides.size());
             const double bytes = table_bytes(static_cast<double>(tables[input.table].size));
             inputs += bytes;
-            if (input.same_as < 0) distinct += bytes;
+            if (input.same_as < 0) distinct += static_cast<double>(tables[input.table].size);
             if (tables[input.table].maker < 0) live += bytes;
         }
         const auto message = static_cast<double>(tables[clique.message].size);
@@ -293,9 +293,9 @@ void JunctionTree::measure() {
         transient = std::max(transient, distinct);
         operations_ += clique.entries() * static_cast<double>(clique.inputs.size());
     }
-    for (const TreeTable& table : tables) all += 8.0 * static_cast<double>(table.size);
+    for (const TreeTable& table : tables) all += static_cast<double>(table.size);
     bytes_of_log_partition_ += plan;
-    bytes_ = plan + all + transient;
+    bytes_ = plan + table_bytes(all) + table_bytes(transient);
 
     table_of.assign(conditioned.n_free(), -1);
     for (std::size_t i = 0; i < tables.size(); ++i)

@@ -40,6 +40,7 @@ class FactorTables:
     table_ptr: Int64s  # [F + 1] where each table begins among the scores
     scores: Float64s
     places: Sequence[Int64s]
+    begins: Sequence[int]  # where the scores of a factor begin that lie side by side; −1: they do not
 
     def with_scores(self, scores: Sequence[Float64s], other: float | None = None) -> Float64s:
         """The flat scores where each factor of the graph has the given numbers instead of its own.
@@ -55,12 +56,21 @@ class FactorTables:
                 raise ShapeError(
                     f"Factor {number}: expected scores {list(places.shape)}, got {list(array.shape)}."
                 )
-            flat[places[places >= 0]] = array[places >= 0]
+            begin = self.begins[number]
+            if begin >= 0:
+                flat[begin : begin + array.size] = array.reshape(-1)
+            else:
+                flat[places[places >= 0]] = array[places >= 0]
         return flat
 
     def of_factors(self, flat: Float64s) -> list[Float64s]:
         """Numbers of the tables, such as marginals, for each factor of the graph."""
-        return [np.where(places >= 0, flat[np.maximum(places, 0)], 0.0) for places in self.places]
+        return [
+            flat[begin : begin + places.size].reshape(places.shape)
+            if begin >= 0
+            else np.where(places >= 0, flat[np.maximum(places, 0)], 0.0)
+            for places, begin in zip(self.places, self.begins, strict=True)
+        ]
 
 
 @dataclass
@@ -85,7 +95,10 @@ class _Writer:
 def expand(cardinalities: Sequence[int], factors: Sequence[Factor]) -> FactorTables:
     """The tables of these factors."""
     writer = _Writer(list(cardinalities))
-    places = [_write(writer, factor) for factor in factors]
+    places, begins = [], []
+    for factor in factors:
+        begins.append(writer.size if isinstance(factor, TableFactor) else -1)
+        places.append(_write(writer, factor))
     return FactorTables(
         n_variables=len(cardinalities),
         cardinalities=np.array(writer.cardinalities, dtype=np.int32),
@@ -94,6 +107,7 @@ def expand(cardinalities: Sequence[int], factors: Sequence[Factor]) -> FactorTab
         table_ptr=offsets([table.size for table in writer.tables]),
         scores=np.concatenate([np.zeros(0), *writer.tables]),
         places=places,
+        begins=begins,
     )
 
 
