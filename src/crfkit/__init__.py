@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 # Nothing is loaded before it is asked for: `import crfkit` stays cheap, each name imports its own package.
 _NAMES = {
     "compat": [],
+    "data": [],
     "errors": ["InputError"],
     "evaluation": [],
     "features": [

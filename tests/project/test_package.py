@@ -20,6 +20,8 @@ def test_every_public_name_is_there() -> None:
         assert getattr(crfkit, name) is not None
     assert isinstance(crfkit.inference, types.ModuleType)
     assert crfkit.CRF.__module__ == "crfkit.models.crf"
+    modules = {name for name in crfkit.__all__ if isinstance(getattr(crfkit, name), types.ModuleType)}
+    assert modules <= set(crfkit._NAMES)  # each loads itself; another package may have loaded it by now
 
 
 PACKAGES = [f"crfkit.{name}" for _, name, is_package in pkgutil.iter_modules(crfkit.__path__) if is_package]
