@@ -322,15 +322,17 @@ def _markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([*lines, *(outcome.row() for outcome in outcomes)])
 
 
-def corpora(share: int | None, held_out: str | None, *, quick: bool = False) -> tuple[Corpus, Corpus]:
+def corpora(
+    share: int | None, held_out: str | None, *, last: int = END, quick: bool = False
+) -> tuple[Corpus, Corpus]:
     """What is learned from, and what is tested on."""
     if held_out is None:
         test = Corpus.read("msra_test.txt", QUICK if quick else None)
         return Corpus.read("msra_train.txt", share), test
     if held_out == "end":
         train = Corpus.read("msra_train.txt", None)
-        n = len(train.texts) - END
-        return train.part(range(n if share is None else min(share, n))), train.part(range(n, n + END))
+        n = len(train.texts) - last
+        return train.part(range(n if share is None else min(share, n))), train.part(range(n, n + last))
     train = Corpus.read("msra_train.txt", share)
     held = [n // BLOCK % 10 == 9 for n in range(len(train.texts))]
     learned, tested = ([n for n, out in enumerate(held) if out == wanted] for wanted in (False, True))
@@ -346,9 +348,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--part", choices=PARTS, action="append", help="only this (repeatable)")
     parser.add_argument("--share", type=int, help="only so many training sentences, the first ones")
     parser.add_argument("--held-out", choices=("blocks", "end"), help="test on a part of the training data")
+    parser.add_argument("--last", type=int, default=END, help=f"sentences of --held-out end ({END:,})")
     parser.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
     given = parser.parse_args(arguments)
-    train, test = corpora(QUICK if given.quick else given.share, given.held_out, quick=given.quick)
+    share = QUICK if given.quick else given.share
+    train, test = corpora(share, given.held_out, last=given.last, quick=given.quick)
     experiment = Experiment(train, test)
     warnings.simplefilter("ignore", UnreadColumns)  # only patterns read the columns of gazetteers
     measured = {
