@@ -30,7 +30,7 @@ from crfkit.inference.answerer import (
     PatternPotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
-from crfkit.inference.factor_graph import Plan, plan
+from crfkit.inference.factor_graph import Plan, default_memory_limit, plan
 from crfkit.inference.message_passing import (
     BeliefPropagationResult,
     MapResult,
@@ -68,6 +68,7 @@ __all__ = [
     "belief_propagation",
     "best_expected_f1",
     "count",
+    "default_memory_limit",
     "gibbs",
     "likely_spans",
     "log_count",

@@ -1,4 +1,4 @@
-"""CRF layers for PyTorch: exact distributions over label sequences and trees whose scores a network computes.
+"""CRF layers for PyTorch: exact distributions over label sequences, trees and factor graphs whose scores a network computes.
 
     ChainCRF             a layer: learned transitions, log-likelihood, decoding
     ChainDistribution    label sequences: log_partition, log_prob, marginals, transition_marginals, argmax, topk,
@@ -6,6 +6,7 @@
     SegmentCRF           a layer: learned transitions and durations of segments
     SegmentDistribution  segmentations (semi-Markov chains): the same questions, and probabilities of spans
     TreeDistribution     dependency trees: the same questions
+    FactorGraphDistribution                 assignments of factor graphs of one shape: the same questions
     CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
 
 PyTorch is not installed with crfkit: `pip install torch`.
@@ -17,6 +18,7 @@ except ImportError as error:
     raise ImportError("crfkit.nn needs PyTorch: pip install torch") from error
 
 from crfkit.nn.chain import ChainDistribution
+from crfkit.nn.factor_graph import FactorGraphDistribution
 from crfkit.nn.layer import ChainCRF
 from crfkit.nn.segment_layer import SegmentCRF
 from crfkit.nn.segments import SegmentDistribution
@@ -27,6 +29,7 @@ __all__ = [
     "CRFForTokenClassification",
     "ChainCRF",
     "ChainDistribution",
+    "FactorGraphDistribution",
     "SegmentCRF",
     "SegmentDistribution",
     "TreeDistribution",

@@ -52,13 +52,13 @@ class Distribution(ABC):
         """−Σ_y p(y) log p(y) [B], in nats."""
         log_z, *probabilities = self._moments()
         # −log p(y) = log Z − score(y), and the expected score is a sum over parts
-        return torch.relu(log_z - _expected(probabilities, self._part_scores())).to(self._dtype)
+        return torch.relu(log_z - expected_score(probabilities, self._part_scores())).to(self._dtype)
 
     def kl(self, other: Self) -> Tensor:
         """Σ_y p(y) (log p(y) − log q(y)) [B] for a distribution q over the same outputs; inf where q(y) = 0 < p(y)."""
         self._check_same_outputs(other)
         log_z, *probabilities = self._moments()
-        mine, theirs = (_expected(probabilities, one._part_scores()) for one in (self, other))
+        mine, theirs = (expected_score(probabilities, one._part_scores()) for one in (self, other))
         return torch.relu((mine - log_z) - (theirs - other._log_partition_in_double())).to(self._dtype)
 
     @property
@@ -98,7 +98,7 @@ class Distribution(ABC):
         """Raise an error for a distribution over other outputs."""
 
 
-def _expected(probabilities: list[Tensor], scores: tuple[Tensor, ...]) -> Tensor:
+def expected_score(probabilities: list[Tensor], scores: tuple[Tensor, ...]) -> Tensor:
     """The expected score [B]: probabilities times scores of parts; −inf where something probable scores −inf."""
     total = torch.zeros((), dtype=torch.float64, device=scores[0].device)
     impossible = torch.zeros((), dtype=torch.bool, device=scores[0].device)

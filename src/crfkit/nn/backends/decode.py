@@ -99,21 +99,21 @@ def sample(
             + emissions[:, i]
         )
         forward.append(torch.where(is_token[:, i, None], reached, forward[-1]))
-    label = _drawn(forward[-1].expand(n, B, L), generator)
+    label = draw(forward[-1].expand(n, B, L), generator)
     labels = [label]
     rows = torch.arange(B, device=emissions.device).expand(n, B)
     for i in range(T - 1, 0, -1):
         into = transitions_from(transitions, i - 1).mT  # [L, L] or [B, L, L]: row = label after
         column = into[label] if into.ndim == 2 else into[rows, label]  # [n, B, L]
-        drawn = _drawn(forward[i - 1] + column, generator)
+        drawn = draw(forward[i - 1] + column, generator)
         label = torch.where(is_token[:, i], drawn, label)
         labels.append(label)
     possible = forward[-1].amax(1, keepdim=True) > -torch.inf
     return torch.where(is_token & possible, torch.stack(labels[::-1], 2), NOTHING)
 
 
-def _drawn(scores: Tensor, generator: torch.Generator | None) -> Tensor:
-    """One label [n, B] for each row of scores [n, B, L], with probability ∝ exp(score): the largest of score + noise."""
+def draw(scores: Tensor, generator: torch.Generator | None) -> Tensor:
+    """An index of the last axis, with a probability ∝ exp(score): the largest of score + noise."""
     noise = torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)
     noise.exponential_(generator=generator)
-    return (scores - noise.log()).argmax(2)
+    return (scores - noise.log()).argmax(-1)

@@ -6,7 +6,7 @@ Segmentations are tags [B, T]: the label c where a segment begins, c + L at its 
 import torch
 from torch import Tensor
 
-from crfkit.nn.backends.decode import NOTHING
+from crfkit.nn.backends.decode import NOTHING, draw
 from crfkit.nn.backends.torch_segments import Summed
 from crfkit.nn.problem.segments import SegmentProblem, in_double, lengths_of
 
@@ -98,7 +98,7 @@ def sample(sums: Summed, n_samples: int, generator: torch.Generator | None) -> T
     at_end = sums.ends[row, (boundary - 1).clamp_min(0)]  # [n, B, L]
     scores = at_end if exact.end is None else at_end + exact.end
     boundary = torch.where(scores.amax(2) > -torch.inf, boundary, 0)
-    label = _drawn(scores, generator)
+    label = draw(scores, generator)
     ages, places = torch.arange(K, device=tags.device), torch.arange(T, device=tags.device)
     while bool((boundary > 0).any()):
         begin = boundary[..., None] - 1 - ages  # [n, B, K]
@@ -108,20 +108,13 @@ def sample(sums: Summed, n_samples: int, generator: torch.Generator | None) -> T
         scores = scores + exact.durations[rows, ages, labels]
         scores = scores if exact.first is None else scores + exact.first[rows, at, labels]
         scores = scores if exact.segments is None else scores + exact.segments[rows, at, ages, labels]
-        length = _drawn(torch.where(begin >= 0, scores, -torch.inf), generator) + 1
+        length = draw(torch.where(begin >= 0, scores, -torch.inf), generator) + 1
         going = boundary > 0
         from_ = torch.where(going, boundary - length, 0)
         inner = (places >= from_[..., None]) & (places < boundary[..., None])
         written = torch.where(places == from_[..., None], label[..., None], label[..., None] + L)
         tags = torch.where(inner, written, tags)
         into = exact.transitions.mT[row, label]  # [n, B, L]: scores of the labels before
-        label = _drawn(sums.ends[row, (from_ - 1).clamp_min(0)] + into, generator)
+        label = draw(sums.ends[row, (from_ - 1).clamp_min(0)] + into, generator)
         boundary = from_
     return tags
-
-
-def _drawn(scores: Tensor, generator: torch.Generator | None) -> Tensor:
-    """An index of the last axis, with a probability ∝ exp(score): the largest of score + noise."""
-    noise = torch.empty(scores.shape, dtype=scores.dtype, device=scores.device)
-    noise.exponential_(generator=generator)
-    return (scores - noise.log()).argmax(-1)
