@@ -161,6 +161,9 @@ def test_what_does_not_fit_is_refused(n: int) -> None:
         SizeLimitError, match=r"width \d+.* of memory, expected at most 1 MB .*largest factor is number"
     ):
         inference.marginals(graph, memory_limit=1e6)
+    for limit in (0.0, -1.0, math.nan):
+        with pytest.raises(ArgumentError, match="memory_limit"):
+            inference.decode(graph, memory_limit=limit)
     with pytest.raises(ArgumentError, match="memory_limit"):
         inference.decode(Chain(), ChainScores(np.zeros((2, 2))), memory_limit=1.0)
 
@@ -283,3 +286,31 @@ def test_a_long_question_can_be_interrupted() -> None:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert b"KeyboardInterrupt" in errors
+
+
+@pytest.mark.parametrize(("n", "values"), [(15, 2), (9, 3)])
+def test_large_cliques_in_the_log_domain(n: int, values: int) -> None:
+    """Scores of 400 that cancel between factors change no assignment's score, but exceed the range of plain numbers."""
+    random = np.random.default_rng(n)
+    scopes = [(v, v + 1) for v in range(n * n) if v % n < n - 1] + [(v, v + n) for v in range(n * n - n)]
+    plain = [random.normal(size=(values, values)) for _ in scopes]
+    own = [np.zeros(values) for _ in range(n * n)]
+    moved = []
+    for (_, below), table in zip(scopes, plain, strict=True):
+        shift = 400.0 * random.normal(size=values)
+        own[below] -= shift
+        moved.append(table + shift)
+    names = [*scopes, *((v,) for v in range(n * n))]
+    expected = FactorGraph.from_arrays([values] * n * n, names, [*plain, *(np.zeros_like(o) for o in own)])
+    graph = FactorGraph.from_arrays([values] * n * n, names, [*moved, *own])
+    assert inference.log_partition(graph) == pytest.approx(inference.log_partition(expected), rel=1e-10)
+    found, known = inference.marginals(graph), inference.marginals(expected)
+    for one, other in zip(found.factors, known.factors, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+    assert inference.entropy(graph) == pytest.approx(inference.entropy(expected), rel=1e-9)
+    direction = [random.normal(size=factor.scores.shape) for factor in graph.factors]
+    moves = inference.hessian_vector(graph, direction=direction)
+    for one, other in zip(
+        moves.factors, inference.hessian_vector(expected, direction=direction).factors, strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-8)

@@ -78,6 +78,8 @@ class FactorGraphProblem:
                     "Scores of a factor graph: expected finite numbers or −inf, got NaN or +inf."
                 )
         self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
+        if not self.limit > 0:
+            raise ArgumentError(f"memory_limit is {memory_limit}, expected a positive number of bytes.")
 
     @cached_property
     def core(self) -> _core.FactorGraph:
