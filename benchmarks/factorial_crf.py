@@ -25,7 +25,7 @@ from crfkit import CRF, LBFGS, GraphCRF
 from crfkit.evaluation import span_report
 from crfkit.features import GraphInput
 
-SIZES = (50, 100, 200, 400, 800)
+SIZES = (50, 100, 200, 400)
 STRENGTHS = (0.03, 0.1, 0.3)
 OPTIMIZER = LBFGS(max_iterations=100)
 HELD_OUT = 500
