@@ -87,6 +87,49 @@ void Messages<Domain>::gather(std::int64_t f, Workspace& w) const {
     }
 }
 
+// For each configuration of all variables but the last, with prefix_k = Π_{l<k} ν_l over these and
+// row = Σ_x weight ν_last(x):
+//   the message to the last variable grows by Π_l ν_l · weight(x),
+//   that to variable k by Π_{l<k} ν_l · Π_{k<l} ν_l · row
+// which makes two operations for each entry, and a few for each row.
+template <class Domain>
+void Messages<Domain>::send_any(std::int64_t f, Workspace& w) const {
+    const auto scope = plan_.graph.scope(f);
+    const std::size_t last = scope.size() - 1;
+    std::int64_t offset = 0;
+    for (std::size_t k = 0; k <= last; ++k) {
+        w.rows[k] = w.in.data() + offset;
+        offset += plan_.graph.cardinalities[scope[k]];
+    }
+    std::fill_n(w.out.data(), offset, Domain::zero);
+    std::fill_n(w.at.begin(), last, 0);
+    const std::int64_t n = plan_.graph.cardinalities[scope[last]];
+    const double* in_last = w.rows[last];
+    double* out_last = w.out.data() + (in_last - w.in.data());
+    w.prefix[0] = Domain::one;
+    for (std::int64_t place = plan_.graph.table_ptr[f]; place < plan_.graph.table_ptr[f + 1]; place += n) {
+        for (std::size_t k = 0; k < last; ++k)
+            w.prefix[k + 1] = Domain::times(w.prefix[k], w.rows[k][w.at[k]]);
+        double row = Domain::zero;
+        for (std::int64_t x = 0; x < n; ++x) {
+            const double weight = weights_[place + x];
+            if (weight == Domain::zero) continue;
+            row = Domain::plus(row, Domain::times(weight, in_last[x]));
+            out_last[x] = Domain::plus(out_last[x], Domain::times(weight, w.prefix[last]));
+        }
+        double suffix = row;
+        for (std::size_t k = last; k-- > 0;) {
+            double& out = w.out[static_cast<std::size_t>(w.rows[k] - w.in.data()) + w.at[k]];
+            out = Domain::plus(out, Domain::times(w.prefix[k], suffix));
+            suffix = Domain::times(suffix, w.rows[k][w.at[k]]);
+        }
+        for (std::size_t k = last; k-- > 0;) {
+            if (++w.at[k] < plan_.graph.cardinalities[scope[k]]) break;
+            w.at[k] = 0;
+        }
+    }
+}
+
 template <class Domain>
 void Messages<Domain>::send(std::int64_t f, Workspace& w) const {
     const auto scope = plan_.graph.scope(f);
@@ -98,28 +141,7 @@ void Messages<Domain>::send(std::int64_t f, Workspace& w) const {
                    w.in.data(), w.in.data() + n, w.out.data(), w.out.data() + n);
         }
     }
-    if (Domain::kLogarithms || scope.size() != 2) {
-        // With P_k = Π_{l<k} ν_l and S_k = weight · Π_{l>k} ν_l, a configuration adds P_k S_k to the message
-        // to its k-th variable: an operation for each entry and variable.
-        std::int64_t offset = 0;
-        for (std::size_t k = 0; k < scope.size(); ++k) {
-            w.rows[k] = w.in.data() + offset;
-            offset += plan_.graph.cardinalities[scope[k]];
-        }
-        std::fill_n(w.out.data(), offset, Domain::zero);
-        w.prefix[0] = Domain::one;
-        each_configuration(plan_.graph, f, w.at, [&](std::int64_t place) {
-            if (weights_[place] == Domain::zero) return;
-            for (std::size_t k = 0; k + 1 < scope.size(); ++k)
-                w.prefix[k + 1] = Domain::times(w.prefix[k], w.rows[k][w.at[k]]);
-            double suffix = weights_[place];
-            for (std::size_t k = scope.size(); k-- > 0;) {
-                double& out = w.out[static_cast<std::size_t>(w.rows[k] - w.in.data()) + w.at[k]];
-                out = Domain::plus(out, Domain::times(w.prefix[k], suffix));
-                suffix = Domain::times(suffix, w.rows[k][w.at[k]]);
-            }
-        });
-    }
+    if (Domain::kLogarithms || scope.size() != 2) send_any(f, w);
     double* out = w.out.data();
     for (const std::int32_t v : scope) {
         normalise<Domain>(out, plan_.graph.cardinalities[v]);

@@ -62,6 +62,7 @@ class Messages {
 
   private:
     void cavity(std::int64_t edge, double* out) const;
+    void send_any(std::int64_t f, Workspace& w) const;  // before they are scaled
 
     const MessagePlan& plan_;
     std::span<const double> appearance_;

@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import FactorGraph
 from crfkit.errors import ArgumentError, NoOutputError
-from crfkit.inference import map_estimate, max_product
+from crfkit.inference import MapResult, map_estimate, max_product
 from tests.inference.test_belief_propagation import build, ising, masks, random_mask
 from tests.oracles.factor_graphs import SHAPES, GraphOracle, draw_graph
 
@@ -63,6 +63,12 @@ def test_grids_are_solved_with_a_certificate() -> None:
     assert other.score <= result.score + 1e-9
     assert other.bound == math.inf
     assert not other.optimal
+
+
+def test_nothing_found_is_not_optimal() -> None:
+    none = MapResult(None, -math.inf, math.inf, converged=False, residual=1.0, iterations=1.0, status="")
+    assert not none.optimal
+    assert none.gap == math.inf
 
 
 def test_bad_arguments() -> None:

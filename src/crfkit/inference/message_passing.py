@@ -50,7 +50,7 @@ class MapResult:
     @property
     def optimal(self) -> bool:
         """Whether the bound proves that no assignment scores more, up to rounding."""
-        return self.gap <= 1e-9 * max(1.0, abs(self.score))
+        return self.output is not None and self.gap <= 1e-9 * max(1.0, abs(self.score))
 
 
 def belief_propagation(
@@ -154,7 +154,7 @@ def map_estimate(
     run = problem.checked(
         _core.solve_map(problem.core, problem.scores, problem.allowed, max_iterations, tolerance)
     )
-    output = problem.assignment(run["best"]) if len(run["best"]) else None
+    output = problem.assignment(run["best"]) if run["score"] > -math.inf else None
     gap = max(0.0, run["bound"] - run["score"])
     if output is None:
         status = "no possible assignment was found"
