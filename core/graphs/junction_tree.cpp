@@ -17,6 +17,20 @@ constexpr double kLargeMessage = 1 << 14;  // entries from which on a message is
 constexpr double kLongRow = 1 << 10;       // entries that the message of a merged clique has at least
 constexpr double kMostSummed = 256;        // configurations that a merged clique sums over, at most
 
+// Where the configurations of variables first … last − 1 begin in a table with these strides.
+std::vector<std::int64_t> offsets_of(const std::vector<std::int32_t>& sizes,
+                                     const std::vector<std::int64_t>& strides, std::int32_t first,
+                                     std::int32_t last) {
+    std::vector<std::int64_t> offsets{0};
+    for (std::int32_t k = first; k < last; ++k) {
+        std::vector<std::int64_t> longer;
+        for (const std::int64_t offset : offsets)
+            for (std::int32_t x = 0; x < sizes[k]; ++x) longer.push_back(offset + x * strides[k]);
+        offsets = std::move(longer);
+    }
+    return offsets;
+}
+
 }  // namespace
 
 // A clique that is not decided upon yet: it may become one with the clique that uses its message.
@@ -196,6 +210,43 @@ std::int32_t JunctionTree::eliminate(Pending pending) {
     return add_clique(inputs, pending.n_summed_variables);
 }
 
+// How a clique, of which scope and sizes are known, reads a table.
+CliqueInput JunctionTree::input_of(const Clique& clique, std::int32_t table,
+                                   std::int32_t first_of_block) const {
+    CliqueInput input{table, -1, Reading::one, {}, {}, {}, 1, true};
+    const auto& own = tables[table].scope;
+    for (std::size_t i = 0; i < clique.inputs.size() && input.same_as < 0; ++i)
+        if (tables[clique.inputs[i].table].scope == own) input.same_as = static_cast<std::int32_t>(i);
+
+    const auto n = static_cast<std::int32_t>(clique.scope.size());
+    std::vector<std::int32_t> sizes(n);
+    std::vector<std::int64_t> strides(n, 0);  // of the clique's variables in the table
+    std::int64_t stride = 1;
+    for (std::int32_t k = n, left = static_cast<std::int32_t>(own.size()); k-- > 0;) {
+        sizes[k] = conditioned.sizes[clique.scope[k]];
+        if (left == 0 || own[left - 1] != clique.scope[k]) continue;
+        strides[k] = stride;
+        stride *= sizes[k];
+        --left;
+    }
+    input.summed = offsets_of(sizes, strides, 0, clique.n_summed_variables);
+    input.strides.assign(strides.begin() + clique.n_summed_variables, strides.begin() + first_of_block);
+
+    // a run: the last variables of the block, as far as the table has all of them, or none
+    std::int32_t first_of_run = n;
+    input.constant = first_of_block == n || strides[n - 1] == 0;
+    while (first_of_run > first_of_block && (strides[first_of_run - 1] == 0) == input.constant)
+        input.run *= sizes[--first_of_run];
+    if (input.run == clique.block) {
+        input.reading = input.constant ? Reading::one : Reading::row;
+    } else {
+        input.reading = Reading::runs;
+        for (const std::int64_t start : offsets_of(sizes, strides, first_of_block, first_of_run))
+            input.starts.push_back(static_cast<std::int32_t>(start));
+    }
+    return input;
+}
+
 std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
                                       std::int32_t n_summed_variables) {
     Clique clique{};
@@ -217,52 +268,7 @@ std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
     const auto number = static_cast<std::int32_t>(cliques.size());
     for (const std::int32_t table : inputs) {
         tables[table].user = number;
-        CliqueInput input{table, -1, Reading::one, {0}, {}, {}, clique.block, true};
-        std::vector<std::int32_t> places{0};  // of the entries of a block
-        for (std::size_t i = 0; i < clique.inputs.size() && input.same_as < 0; ++i)
-            if (tables[clique.inputs[i].table].scope == tables[table].scope)
-                input.same_as = static_cast<std::int32_t>(i);
-        // strides of the clique's variables in the table
-        std::vector<std::int64_t> strides(n, 0);
-        std::int64_t stride = 1;
-        const auto& scope = tables[table].scope;
-        for (std::int32_t k = n, own = static_cast<std::int32_t>(scope.size()); k-- > 0;) {
-            if (own == 0 || scope[own - 1] != clique.scope[k]) continue;
-            strides[k] = stride;
-            stride *= sizes[scope[--own]];
-        }
-        for (std::int32_t k = 0; k < n; ++k) {
-            const bool is_summed = k < n_summed_variables;
-            if (!is_summed && k < first_of_block) {
-                input.strides.push_back(strides[k]);
-                continue;
-            }
-            auto& offsets = input.summed;
-            if (is_summed) {
-                std::vector<std::int64_t> longer;
-                for (const std::int64_t offset : offsets)
-                    for (std::int32_t x = 0; x < sizes[clique.scope[k]]; ++x)
-                        longer.push_back(offset + x * strides[k]);
-                offsets = std::move(longer);
-            } else {
-                std::vector<std::int32_t> longer;
-                for (const std::int32_t place : places)
-                    for (std::int32_t x = 0; x < sizes[clique.scope[k]]; ++x)
-                        longer.push_back(static_cast<std::int32_t>(place + x * strides[k]));
-                places = std::move(longer);
-            }
-        }
-        // the last variables of the block that the table has, or has not
-        input.constant = strides[n - 1] == 0 || first_of_block == n;
-        input.run = 1;
-        for (std::int32_t k = n; k-- > first_of_block && (strides[k] == 0) == input.constant;)
-            input.run *= sizes[clique.scope[k]];
-        if (input.run < clique.block)
-            for (std::int64_t i = 0; i < clique.block; i += input.run) input.starts.push_back(places[i]);
-        input.reading = input.run < clique.block ? Reading::runs
-                        : input.constant         ? Reading::one
-                                                 : Reading::row;
-        clique.inputs.push_back(std::move(input));
+        clique.inputs.push_back(input_of(clique, table, first_of_block));
     }
     std::vector<std::int32_t> separator(clique.scope.begin() + n_summed_variables, clique.scope.end());
     clique.message = add_table(std::move(separator), -1);

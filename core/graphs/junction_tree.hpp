@@ -94,6 +94,7 @@ class JunctionTree {
     std::int32_t add_table(std::vector<std::int32_t> scope, std::int64_t first_place);
     std::int32_t add_graph_table(const ConditionedGraph::Table& table);
     std::int32_t add_clique(const std::vector<std::int32_t>& inputs, std::int32_t n_summed_variables);
+    CliqueInput input_of(const Clique& clique, std::int32_t table, std::int32_t first_of_block) const;
     struct Pending;
     std::int32_t eliminate(Pending pending);
     bool merge(std::vector<Pending>& messages, const std::vector<std::int32_t>& inputs,
