@@ -111,7 +111,7 @@ void FactorSource::plan(int n_threads) {
                                                   static_cast<double>(memory_limit_));
     });
     for (std::size_t i = 0; i < n; ++i) {
-        if (found[i]->complete()) continue;
+        if (found[i]->complete() && found[i]->bytes() <= static_cast<double>(memory_limit_)) continue;
         const std::int64_t graph =
             std::find(data.shapes.begin(), data.shapes.end(), static_cast<std::int64_t>(i)) -
             data.shapes.begin();

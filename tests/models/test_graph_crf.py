@@ -254,3 +254,9 @@ def test_a_graph_that_is_too_wide_is_refused() -> None:
     with pytest.raises(SizeLimitError):
         GraphCRF(clique, memory_limit=1 << 20).fit([30], [[0] * 30])
     GraphCRF(clique, memory_limit=1 << 20, objective="pseudo_likelihood").fit([30], [[0] * 30])
+    X, y = draw_data(3)
+    with pytest.raises(SizeLimitError, match="graph 0 needs more than the limit of 1000 bytes"):
+        GraphCRF(loop, memory_limit=1000).fit(X, y)
+    model = GraphCRF(loop, memory_limit=1000, objective="belief_propagation").fit(X, y)
+    with pytest.raises(SizeLimitError, match="graph 0 needs more than the limit of 1000 bytes"):
+        model.predict(X)
