@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip insta
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU on this machine", allow_module_level=True)
 
-from tests.nn import gpu_segment_cases
+from tests.nn import gpu_graph_cases, gpu_segment_cases
 from tests.nn.gpu_cases import (
     CASES,
     SPAN_CASES,
@@ -55,3 +55,9 @@ def test_two_streams_do_not_block_each_other(size: tuple[int, int, int], share: 
 @pytest.mark.parametrize(("size", "form"), gpu_segment_cases.CASES)
 def test_segments_on_both_sides(size: tuple[int, int, int, int], form: str, dtype: Any) -> None:
     gpu_segment_cases.check_segments(size, form, dtype)
+
+
+@pytest.mark.parametrize("dtype", gpu_graph_cases.TOLERANCE)
+@pytest.mark.parametrize(("shape", "method"), gpu_graph_cases.CASES)
+def test_factor_graphs_on_both_sides(shape: str, method: str, dtype: Any) -> None:
+    gpu_graph_cases.check_graphs(shape, method, dtype)
