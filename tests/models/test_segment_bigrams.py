@@ -70,6 +70,14 @@ def test_pairs_of_partial_labels() -> None:
     }
 
 
+def test_types_follow_segments_that_are_longer_than_those_with_weights() -> None:
+    X: list[Any] = [[["a"]] * 5, [["b"]] * 2]
+    y: list[list[Any]] = [["B-X", "I-X", "I-X", "O", None], ["O", "O"]]
+    crf: CRF[Any] = CRF(Segments(longest_weighted=2, bigrams="observed")).fit(X, y)
+    assert {(START, "X"), ("X", "O")} <= {*_pairs(crf)}
+    assert crf.structure_names_ == ["X length 1", "X length 2", "X longer"]
+
+
 @pytest.mark.parametrize(
     ("absent", "message"),
     [

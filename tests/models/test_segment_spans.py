@@ -77,3 +77,11 @@ def test_spans_without_plain_labels_of_their_own_are_refused(spans: list[tuple[i
     assert CRF(Segments(), features="pos").fit(x, [spans]).classes_
     apart = [(0, 1, "A"), (1, 2, "B"), (2, 3, "A")]
     assert CRF(Segments(scheme="plain"), features="pos").fit(x, [apart]).classes_ == ["A", "B"]
+
+
+def test_spans_are_read_as_training_read_labels() -> None:
+    crf = CRF(Segments(), features="pos", l2=0.01).fit(WORDS, SPANS)
+    found = crf.predict_spans(WORDS)
+    crf.set_params(structure=Segments(scheme="plain"))
+    assert crf.predict_spans(WORDS) == found
+    assert [[span[:3] for span in spans] for spans in found] == [sorted(spans) for spans in SPANS]

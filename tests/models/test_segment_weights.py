@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from crfkit import CRF, Segments
+from crfkit import CRF, Segments, load
 from crfkit.cli.inspect import as_text
 from crfkit.models import describe, heaviest_transition_features, transition_weights
 
@@ -71,3 +72,12 @@ def test_transitions_are_those_of_types(scheme: str) -> None:
     shown = as_text(describe(crf))
     assert "O → LOC" in shown
     assert "→ B-LOC" not in shown
+
+
+def test_a_lower_limit_ends_the_lengths_of_a_model(tmp_path: Path) -> None:
+    crf = CRF(Segments(4), "U:%x[0,0]\nB").fit(WORDS, SPANS)
+    assert "LOC length 3" in crf.structure_names_
+    crf.set_params(structure=Segments(2)).partial_fit(WORDS, SPANS)
+    assert crf.structure_names_ == ["LOC length 1", "LOC length 2"]
+    crf.save(tmp_path / "m")
+    assert load(tmp_path / "m").predict(WORDS) == crf.predict(WORDS)

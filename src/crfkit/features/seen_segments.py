@@ -18,7 +18,7 @@ import numpy as np
 from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.errors import ImpossibleLabelsError
 from crfkit.features.dataset import Annotation, Dataset
-from crfkit.structures import END, IOB1_HINT, START, AllowedLabels, Bigrams, Segments, SegmentTypes
+from crfkit.structures import END, IOB1_HINT, OBSERVED, START, AllowedLabels, Bigrams, Segments, SegmentTypes
 
 
 class SeenSegments(NamedTuple):
@@ -112,7 +112,10 @@ class SeenSegments(NamedTuple):
 def _find_allowed(
     structure: Segments, types: SegmentTypes, dataset: Dataset, annotation: Annotation, n: int
 ) -> SeenSegments:
-    """The segments of sequence n, of lengths that have weights, that the annotation allows and says something of."""
+    """The segments of sequence n that the annotation allows and says something of.
+
+    Those longer than all that have weights are left out, unless bigrams are those that are observed.
+    """
     begin, end = dataset.sequence_ptr[n : n + 2].tolist()
     T, L = end - begin, len(types.type_of)
     ids = annotation.labels[begin:end]
@@ -130,6 +133,8 @@ def _find_allowed(
     said_before = np.append(0, np.cumsum(said))  # [T + 1]
     limits = np.array([min(structure.limit(name) or T, T) for name in types.names])
     weighted = max(structure.limit(name) or structure.longest_weighted for name in types.names)
+    if structure.bigrams == OBSERVED:
+        weighted = T  # longer ones have no weights of their own, but types follow them too
     starts, lengths, kinds = [], [], []
     going = first & begins[:-1]
     for k in range(1, min(T, weighted) + 1):

@@ -78,7 +78,8 @@ class SegmentMap:
         for name, most, several in zip(types.names, longest.tolist(), types.goes_on.tolist(), strict=True):
             limit = structure.limit(name) if several else 1
             known = min(most, structure.longest_weighted) if limit is None else min(limit, max(T, 1))
-            found.append(max(known, before.get(name, 1)))
+            kept = before.get(name, 1) if limit is None else min(before.get(name, 1), limit)
+            found.append(max(known, kept))
         bigrams = _bind_bigrams(structure, types, seen, annotation, dataset.sequence_ptr, base)
         map_ = cls(structure, tuple(labels), tuple(found), bigrams=bigrams)
         if not map_.reads_inputs:

@@ -309,7 +309,8 @@ class CRF(Estimator, Generic[Label]):
         The spans of a `Lattice` are its arcs.
         """
         least = read_threshold(threshold, decode)
-        labels = kind_of(self.structure).read_spans(self.structure, self.classes_, scheme)
+        structure = self.structure_
+        labels = kind_of(structure).read_spans(structure, self.classes_, scheme)
         return find_spans(self._ask(X, allowed), labels, least, decode)
 
     def predict_nbest(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from crfkit.models.potentials import FeaturePotentials, Learning, StructurePoten
 from crfkit.models.training.training_set import TrainingInput, TrainingSet
 from crfkit.objective import Loss
 from crfkit.structures import Chain, SegmentExtractor, Segments, SpanLabels
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Read(NamedTuple):
