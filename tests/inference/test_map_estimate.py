@@ -65,6 +65,16 @@ def test_grids_are_solved_with_a_certificate() -> None:
     assert not other.optimal
 
 
+def test_trees_are_solved_with_a_certificate() -> None:
+    """The relaxation is tight on them."""
+    random = np.random.default_rng(4)
+    for scale in (0.3, 3.0, 30.0) * 10:
+        graph = draw_graph(random, "tree", scale=scale)
+        result = map_estimate(build(graph))
+        assert result.optimal, result.status
+        np.testing.assert_allclose(result.score, max(GraphOracle(graph).scores), rtol=1e-9)
+
+
 def test_nothing_found_is_not_optimal() -> None:
     none = MapResult(None, -math.inf, math.inf, converged=False, residual=1.0, iterations=1.0, status="")
     assert not none.optimal
