@@ -67,14 +67,17 @@ inline void copy_block(const TableKernels& kernels, const CliqueInput& input, co
     }
 }
 
-// out = the product (or sum) of all inputs in a block, at summed configuration x. tables: by number.
+// out = the product (or sum) of all inputs but `skipped` (−1: of all) in a block, at summed configuration x.
+// tables: by number.
 template <bool kLog>
 void multiply_block(const TableKernels& kernels, const Clique& clique, double* const* tables,
-                    const std::int64_t* bases, std::int64_t x, double* out) {
-    for (std::size_t i = 0; i < clique.inputs.size(); ++i) {
+                    const std::int64_t* bases, std::int64_t x, double* out, std::int32_t skipped = -1) {
+    const std::size_t first = skipped == 0 ? 1 : 0;
+    for (std::size_t i = first; i < clique.inputs.size(); ++i) {
+        if (static_cast<std::int32_t>(i) == skipped) continue;
         const CliqueInput& input = clique.inputs[i];
         const double* entries = tables[input.table] + bases[i] + input.summed[x];
-        if (i == 0)
+        if (i == first)
             copy_block(kernels, input, entries, clique.block, out);
         else
             join_block<kLog>(kernels, input, entries, clique.block, out);

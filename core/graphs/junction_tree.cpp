@@ -269,6 +269,8 @@ std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
     for (const std::int32_t table : inputs) {
         tables[table].user = number;
         clique.inputs.push_back(input_of(clique, table, first_of_block));
+        if (clique.inputs.back().reading == Reading::row)
+            clique.row_input = static_cast<std::int32_t>(clique.inputs.size()) - 1;
     }
     std::vector<std::int32_t> separator(clique.scope.begin() + n_summed_variables, clique.scope.end());
     clique.message = add_table(std::move(separator), -1);

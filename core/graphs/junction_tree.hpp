@@ -50,7 +50,8 @@ struct Clique {
     std::vector<std::int32_t> outer_sizes;  // of the outer variables
     std::int64_t n_blocks, block;           // entries of the message: n_blocks · block
     std::vector<CliqueInput> inputs;
-    std::int32_t message;  // the table that it makes
+    std::int32_t message;         // the table that it makes
+    std::int32_t row_input = -1;  // an input of which a block is a row; −1: none
 
     double entries() const { return static_cast<double>(n_summed) * n_blocks * block; }
 };

@@ -17,11 +17,18 @@ void JunctionTreeSums::belief_block(const Clique& clique, bool in_logs, const st
         kernels_.exponentiate(out, clique.block);
     } else {
         // quotients first: partial products then only decrease (3. of the header)
-        std::copy_n(quotients, clique.block, out);
+        const std::int32_t row = clique.row_input;
+        if (row < 0)
+            std::copy_n(quotients, clique.block, out);
+        else
+            kernels_.product(out, quotients,
+                             data_[clique.inputs[row].table] + bases[row] + clique.inputs[row].summed[x],
+                             clique.block);
         for (std::size_t i = 0; i < clique.inputs.size(); ++i) {
             const CliqueInput& input = clique.inputs[i];
-            join_block<false>(kernels_, input, data_[input.table] + bases[i] + input.summed[x], clique.block,
-                              out);
+            if (static_cast<std::int32_t>(i) != row)
+                join_block<false>(kernels_, input, data_[input.table] + bases[i] + input.summed[x],
+                                  clique.block, out);
         }
     }
 }

@@ -136,11 +136,18 @@ bool JunctionTreeSums::sum_clique(const Clique& clique, bool in_logs) {
         return rescale(clique.message, true);
     }
     double* message = data_[clique.message];
+    const std::int32_t row = clique.inputs.size() > 1 ? clique.row_input : -1;
     for_each_block(clique, [&](std::int64_t begin, const std::int64_t* bases) {
         multiply_block<false>(kernels_, clique, data_.data(), bases, 0, message + begin);
         for (std::int64_t x = 1; x < clique.n_summed; ++x) {
-            multiply_block<false>(kernels_, clique, data_.data(), bases, x, block_.data());
-            kernels_.add(message + begin, block_.data(), clique.block);
+            multiply_block<false>(kernels_, clique, data_.data(), bases, x, block_.data(), row);
+            if (row < 0) {
+                kernels_.add(message + begin, block_.data(), clique.block);
+            } else {
+                const CliqueInput& input = clique.inputs[row];
+                kernels_.add_product(message + begin, block_.data(),
+                                     data_[input.table] + bases[row] + input.summed[x], clique.block);
+            }
         }
     });
     return rescale(clique.message, false);

@@ -45,9 +45,9 @@ const GraphKernels graph_kernels = {pair_messages<Adds>, pair_messages<Maximises
                                     pair_sweep<Maximises>};
 extern const TableKernels table_kernels;
 const TableKernels table_kernels = {table_multiply,     table_multiply_runs, table_scale, table_add,
-                                    table_add_runs,     table_copy_runs,     table_shift, table_add_product,
-                                    table_project_runs, table_sum,           table_raise, table_exponentiate,
-                                    table_range};
+                                    table_add_runs,     table_copy_runs,     table_shift, table_product,
+                                    table_add_product,  table_project_runs,  table_sum,   table_raise,
+                                    table_exponentiate, table_range};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

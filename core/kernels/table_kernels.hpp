@@ -25,6 +25,11 @@ inline void table_shift(double* __restrict x, double f, std::int64_t n) {
     for (std::int64_t j = 0; j < n; ++j) x[j] += f;
 }
 
+inline void table_product(double* __restrict x, const double* __restrict a, const double* __restrict b,
+                          std::int64_t n) {
+    for (std::int64_t j = 0; j < n; ++j) x[j] = a[j] * b[j];
+}
+
 inline void table_add_product(double* __restrict x, const double* __restrict a, const double* __restrict b,
                               std::int64_t n) {
     for (std::int64_t j = 0; j < n; ++j) x[j] += a[j] * b[j];

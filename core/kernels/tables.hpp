@@ -28,6 +28,8 @@ struct TableKernels {
     void (*copy_runs)(double* x, const double* y, const Runs& runs);
     // x_j += f
     void (*shift)(double* x, double f, std::int64_t n);
+    // x_j = a_j · b_j
+    void (*product)(double* x, const double* a, const double* b, std::int64_t n);
     // x_j += a_j · b_j
     void (*add_product)(double* x, const double* a, const double* b, std::int64_t n);
     // The transpose of copy_runs: adds x to the entries of y that it copies from
