@@ -14,6 +14,7 @@ import crfkit
 from crfkit import CRF, Chain, Checkpoint, GraphCRF, inference
 from crfkit.errors import (
     ArgumentError,
+    FunctionError,
     ImpossibleLabelsError,
     InputError,
     LabelError,
@@ -242,6 +243,21 @@ def test_bad_input() -> None:
     for template in (twice, unknown, value, failing):
         with pytest.raises(InputError, match="input 0"):
             fit(template)
+
+    def tied(*ties: Any) -> Any:
+        def template(words: list[str], graph: GraphInput) -> None:
+            chain(words, graph)
+            for tie in ties if len(words) > 1 else ():
+                graph.factor("tied", [0, 1], tie=tie)
+
+        return template
+
+    for ties in (("equal", None), (None, "equal"), ("equal", max)):
+        with pytest.raises(UnsupportedError, match=r"Factor 'tied': tie is .*, elsewhere"):
+            fit(tied(*ties))
+    for function in (lambda first, second: first, lambda labels: [labels]):
+        with pytest.raises(FunctionError, match="Factor 'tied': tie failed for the tuple of labels"):
+            fit(tied(function))
 
 
 def test_a_graph_that_is_too_wide_is_refused() -> None:

@@ -147,6 +147,13 @@ def test_bad_input() -> None:
             graph.factor(scope, [[0.0]])
     with pytest.raises(ShapeError):
         graph.factor([a, b], np.zeros((2, 3)))
+    for no_numbers in ([[0.0, 1.0], [0.0]], ["x", "y"], [1j, 0.0]):
+        with pytest.raises(ArgumentError, match="scores are no array of numbers"):
+            graph.factor([a, b], no_numbers)
+    with pytest.raises(ShapeError, match="1 tables for 2 scopes"):
+        FactorGraph.from_arrays([2, 2], [(0,), (1,)], [[0.0, 0.0]])
+    with pytest.raises(ArgumentError, match="expected a mapping"):
+        graph.allowed_values(["a"])  # type: ignore[arg-type]
     for score in (np.nan, np.inf):
         with pytest.raises(ArgumentError):
             graph.factor([a], [0.0, score])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Bools, Float64s, Int64s, offsets
-from crfkit.errors import ArgumentError, LabelError, UnsupportedError
+from crfkit.errors import ArgumentError, FunctionError, LabelError, UnsupportedError
 from crfkit.features.graph_template import GraphInput, GraphTemplate, Tie
 
 MOST_CONFIGURATIONS = 1 << 20  # of one factor kind
@@ -126,6 +126,7 @@ def learn_factors(
     """
     labels = _learn_labels(inputs, outputs)
     kinds: dict[str, FactorKind] = {}
+    ties: dict[str, Tie] = {}
     features: dict[tuple[str, str], int] = {}
     counts: list[int] = []
     seen: list[set[int]] = []
@@ -140,6 +141,11 @@ def learn_factors(
                 raise UnsupportedError(
                     f"Factor {factor.kind!r} is over variables of the kinds {scope}, elsewhere over {kind.kinds}, "
                     "expected the same."
+                )
+            first = ties.setdefault(factor.kind, factor.tie)
+            if first != factor.tie and not (callable(first) and callable(factor.tie)):
+                raise UnsupportedError(
+                    f"Factor {factor.kind!r}: tie is {factor.tie!r}, elsewhere {first!r}, expected the same."
                 )
             some = (
                 set() if all_configurations else _allowed_classes(kind, factor.variables, graph, output, ids)
@@ -225,8 +231,13 @@ def _make_kind(
     known: dict[Hashable, int] = {}
     classes = []
     for configuration in itertools.product(*(labels[kind] for kind in scope)):
-        key = len(set(configuration)) <= 1 if isinstance(tie, str) else tie(configuration)
-        classes.append(-1 if key is None else known.setdefault(key, len(known)))
+        try:
+            key = len(set(configuration)) <= 1 if isinstance(tie, str) else tie(configuration)
+            classes.append(-1 if key is None else known.setdefault(key, len(known)))
+        except Exception as error:
+            raise FunctionError(
+                f"Factor {name!r}: tie failed for the tuple of labels {configuration}: {type(error).__name__}: {error}"
+            ) from error
     return FactorKind(scope, np.array(classes, dtype=np.int64), tied=True)
 
 

@@ -83,7 +83,7 @@ class GraphInput:
 
         Each feature has a weight for each configuration of labels; features are names, or names with values. Without
         features it is the weights of the configurations alone. `tie` gives configurations one weight together: "equal"
-        asks only whether all labels are the same; a function of the labels gives a key, None for no weight at all.
+        asks only whether all labels are the same; a function of the tuple of labels gives a key, None for no weight at all.
         """
         named = BIAS if features is None else _named(features, kind)
         self.factors.append(FactorInput(kind, self._scope(variables), named, tie))

@@ -99,6 +99,9 @@ class FactorGraph:
             raise ShapeError(f"Factor graph: {len(names)} names for {len(cardinalities)} variables.")
         for index, count in enumerate(cardinalities):
             graph.variable(str(index) if names is None else names[index], count)
+        scopes, tables = list(scopes), list(tables)
+        if len(scopes) != len(tables):
+            raise ShapeError(f"Factor graph: {len(tables)} tables for {len(scopes)} scopes.")
         for scope, scores in zip(scopes, tables, strict=True):
             graph.factor(scope, scores)
         return graph
@@ -211,6 +214,8 @@ class FactorGraph:
         """Which values each variable may have, [V] masks; `allowed` maps variables to a label or a set of labels."""
         if allowed is None:
             return None
+        if not isinstance(allowed, Mapping):
+            raise ArgumentError(f"allowed is {allowed!r}, expected a mapping from variables to labels.")
         masks = [np.ones(len(variable), dtype=np.bool_) for variable in self._variables]
         for key, labels in allowed.items():
             variable = self._variables[self._index(key)]

@@ -144,7 +144,10 @@ class EqualFactor(Factor):
 
 def _numbers(scores: npt.ArrayLike) -> Float64s:
     """A read-only copy without NaN and +inf."""
-    array = np.array(scores, dtype=np.float64, order="C")
+    try:
+        array = np.array(scores, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"Factor: scores are no array of numbers: {error}.") from None
     if np.isnan(array).any() or (array == np.inf).any():
         wrong = array[np.isnan(array) | (array == np.inf)].flat[0]
         raise ArgumentError(f"Factor: got the score {wrong}, expected finite numbers or −inf.")
