@@ -223,6 +223,8 @@ def test_bad_input() -> None:
     assert GraphCRF(chain).fit(X, y).predict([]) == []
     with pytest.raises(LabelError):
         fit(with_topic, y=[{"topic": "q"}, *({} for _ in y[1:])])
+    with pytest.raises(LabelError, match="variable 'topic' has the label 'q'"):
+        fit(with_topic, y=[{"topic": {"q"}}, *(dict(enumerate(output)) for output in y[1:])])
     with pytest.raises(UnsupportedError):
         fit(y=[[None] * len(y[0]), *y[1:]], objective="pseudo_likelihood")
 

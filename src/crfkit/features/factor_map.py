@@ -256,17 +256,17 @@ def _allowed_classes(
         if value is None:
             some: Iterable[int] = range(len(of))
         elif isinstance(value, set | frozenset):
-            some = [of[label] for label in value]
+            some = [of[x] if x in of else _unknown(graph.variables[v].name, x, of) for x in value]
         else:
-            some = (of[value],) if value in of else _unknown(value, of)
+            some = (of[value] if value in of else _unknown(graph.variables[v].name, value, of),)
         places = [place * len(of) + x for place in places for x in some]
     if not kind.tied:
         return set(places)
     return set(kind.classes[places].tolist())
 
 
-def _unknown(value: Any, ids: Mapping[Hashable, int]) -> list[int]:
-    raise LabelError(f"got the label {value!r}, expected one of {list(ids)[:8]}.")
+def _unknown(variable: Hashable, label: Any, ids: Mapping[Hashable, int]) -> int:
+    raise LabelError(f"y: variable {variable!r} has the label {label!r}, expected one of {list(ids)[:8]}.")
 
 
 def _members(kind: FactorKind) -> list[Int64s]:
