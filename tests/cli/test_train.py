@@ -175,6 +175,7 @@ def test_segments() -> None:
     for wrong, message in (
         (("--max-length", "3"), "is about segments"),
         (("--structure", "segments", "--bigrams", "bio"), "is about types of segments"),
+        (("--structure", "segments", "--bigrams", "iobes"), "is about types of segments"),
         (("--structure", "segments", "--order", "2"), "is about chains"),
         (("--structure", "segments", "--dictionary", "x"), "expected name=file"),
     ):

@@ -331,10 +331,23 @@ def test_damaged_sources(trained: WordSegmenter, tmp_path: Path, file: str, text
 
 
 def test_bad_input(trained: WordSegmenter) -> None:
-    with pytest.raises(InputError, match="texts is no list"):
+    with pytest.raises(InputError, match=r"texts is 'thecat', expected a list of texts; write \[text\]"):
         trained.predict("thecat")
+    with pytest.raises(InputError, match="texts is None, expected a list"):
+        trained.predict(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="text 1 is 5, expected a string"):
+        trained.predict(["thecat", 5])  # type: ignore[list-item]
     with pytest.raises(InputError, match="not trained"):
         WordSegmenter(dictionary()).predict(["thecat"])
+    with pytest.raises(InputError, match="not trained"):
+        WordSegmenter(dictionary()).with_costs()
+    with pytest.raises(InputError, match="cost_factor is 0, expected a whole number"):
+        trained.with_costs(0)
+    for wrong in (-1, 1.5):
+        with pytest.raises(InputError, match=r"n_fields is .*, expected None or a number of fields"):
+            trained.score(sentences(), n_fields=wrong)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=r"n_fields is .*, expected None or a number of fields"):
+            crfkit.evaluation.word_report(sentences(), sentences(), wrong)  # type: ignore[arg-type]
     for sentence, message in (
         (["the", "cat"], r"sentence 0, word 0 is 'the', expected \(form, fields\)"),
         (["he"], "sentence 0, word 0 is 'he', expected"),  # which is no pair of letters

@@ -182,11 +182,11 @@ def _train_and_keep(
     )
     examples, held_out, reading = read_files(file, dev, options, display.count)
     n_inputs = len(examples[0].inputs[0])
+    crf = new_model(examples, options)  # refuses options that do not go together
     notes = [
         check_bigrams(examples, options["bigrams"], options["unseen"]),
         suggest_bigrams(examples, options["bigrams"]),
     ]
-    crf = new_model(examples, options)
     metric = metric_for(_labels(examples), [example.labels or [] for example in held_out or ()])
     n_words = sum(len(example.inputs) for example in examples)
     display.say(f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels")

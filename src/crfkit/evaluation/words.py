@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crfkit.errors import ShapeError
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.evaluation.counts import Counts
 from crfkit.evaluation.paths import PathMetric, path_counts
 
@@ -42,7 +42,7 @@ class WordReport:
 
 def word_report(gold: Sentences, predicted: Sentences, n_fields: int | None = None) -> WordReport:
     """Compare words; `n_fields`: so many of the first fields (None: all that gold words have) count."""
-    pairs = place_words(gold, predicted, None)
+    pairs = place_words(gold, predicted, n_fields)
     if n_fields is None:
         n_fields = max((len(word[2]) for right, _ in pairs for word in right), default=0)
     counts = []
@@ -58,6 +58,8 @@ def place_words(
     gold: Sentences, predicted: Sentences, n_fields: int | None
 ) -> list[tuple[list[Placed], list[Placed]]]:
     """The words of each sentence as (start, end, first fields) in their text; ShapeError where texts differ."""
+    if n_fields is not None and not (isinstance(n_fields, int) and n_fields >= 0):
+        raise ArgumentError(f"n_fields is {n_fields!r}, expected None or a number of fields")
     if len(gold) != len(predicted):
         raise ShapeError(
             f"there are {len(gold)} gold sentences and {len(predicted)} predicted ones, expected as many"

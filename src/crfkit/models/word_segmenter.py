@@ -22,6 +22,7 @@ from crfkit.features import (
     WordDictionary,
     read_word,
 )
+from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF
 from crfkit.models.kinds.lattice_model import LatticeModel
 from crfkit.models.kinds.lattices import ANY_LABEL, LatticePotentials
@@ -154,8 +155,10 @@ class WordSegmenter:
         Costs lie within ±32767; contexts are the distinct fields that words show to their neighbours.
         """
         dictionary = self.dictionary
+        check_count("cost_factor", cost_factor)
         if dictionary.costs is not None:
             return self
+        self._check_trained()
         scores = _Scores(self.crf_)
         lefts: dict[Any, int] = {dictionary.structure.boundary[0]: 0}  # type: ignore[index]
         rights: dict[Any, int] = {dictionary.structure.boundary[1]: 0}  # type: ignore[index]
@@ -200,13 +203,19 @@ class WordSegmenter:
 
         segmenter_file.save(self, path)
 
-    def _lattices(self, texts: Iterable[str]) -> tuple[list[str], list[list[Candidate]], list[Any]]:
-        """The texts, all words that may stand in each, and their lattices."""
+    def _check_trained(self) -> None:
         if not hasattr(self, "crf_"):
             raise ArgumentError("the segmenter is not trained: call fit first")
-        given = [] if isinstance(texts, str) else list(texts)
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in given):
-            raise ArgumentError("texts is no list of strings")
+
+    def _lattices(self, texts: Iterable[str]) -> tuple[list[str], list[list[Candidate]], list[Any]]:
+        """The texts, all words that may stand in each, and their lattices."""
+        self._check_trained()
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise ArgumentError(f"texts is {texts!r}, expected a list of texts; write [text] for a single one")
+        given = list(texts)
+        for n, text in enumerate(given):
+            if not isinstance(text, str):
+                raise ArgumentError(f"text {n} is {text!r}, expected a string")
         found = [self.dictionary.candidates(text) for text in given]
         return given, found, [self.dictionary.lattice(*one) for one in zip(given, found, strict=True)]
 
