@@ -129,6 +129,7 @@ def test_matches_that_are_none_are_refused() -> None:
     for wrong, message in (
         ([(0, 9, "a")], r"sequence 0: the segment feature '<lambda>' gives the segment \(0, 9\)"),
         ([(1, 1, "a")], r"gives the segment \(1, 1\), expected a start and an end within its 5 positions"),
+        ([(0.5, 1.5, "a")], r"gives the segment \(0\.5, 1\.5\), expected a start and an end within"),
         ([(0, 1, [3])], "expected names or {name: number}"),
         ([(0, 1)], r"the segment feature '<lambda>' failed \(ValueError"),
     ):

@@ -145,7 +145,8 @@ def _found(n: int, x: Any, function: Callable[[Any], Iterable[tuple[int, int, An
     found: Found = {}
     try:
         for start, end, given in function(x):
-            if not 0 <= start < end <= len(x):
+            whole = all(isinstance(place, int | np.integer) for place in (start, end))
+            if not (whole and 0 <= start < end <= len(x)):
                 raise FunctionError(
                     f"{where} gives the segment {shorten((start, end))}, expected a start and an end within its "
                     f"{len(x)} positions"

@@ -211,7 +211,9 @@ class WordSegmenter:
         """The texts, all words that may stand in each, and their lattices."""
         self._check_trained()
         if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise ArgumentError(f"texts is {texts!r}, expected a list of texts; write [text] for a single one")
+            raise ArgumentError(
+                f"texts is {texts!r}, expected a list of texts; write [text] for a single one"
+            )
         given = list(texts)
         for n, text in enumerate(given):
             if not isinstance(text, str):
