@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import FactorGraph
+from crfkit import Chain, FactorGraph
 from crfkit.errors import ArgumentError, NoOutputError
 from crfkit.inference import belief_propagation, max_product
 from tests.oracles.factor_graphs import SHAPES, Graph, GraphOracle, draw_graph
@@ -208,6 +208,8 @@ def test_counts_and_lists() -> None:
 
 
 def test_bad_arguments() -> None:
+    with pytest.raises(ArgumentError, match="got Chain, expected a FactorGraph"):
+        belief_propagation(Chain())  # type: ignore[arg-type]
     graph = FactorGraph.from_arrays([2, 2], [(0, 1)], [np.zeros((2, 2))])
     for wrong in (
         {"schedule": "random"},

@@ -139,9 +139,9 @@ def test_bad_input() -> None:
     a, b = graph.variable("a", 2), graph.variable("b", ["x", "y"])
     other = FactorGraph().variable("a", 2)
     one = graph.variable("one", 1)
-    for name, labels in (("a", 2), ("c", 0), ("c", []), ("c", ["x", "x"])):
+    for name, labels in (("a", 2), (1, 2), ("c", 0), ("c", []), ("c", ["x", "x"])):
         with pytest.raises(ArgumentError):
-            graph.variable(name, labels)
+            graph.variable(name, labels)  # type: ignore[arg-type]
     for scope in ([a, a], [other], [9], ["q"]):
         with pytest.raises(ArgumentError):
             graph.factor(scope, [[0.0]])

@@ -44,6 +44,8 @@ class GraphScores:
     @classmethod
     def of(cls, graph: FactorGraph, allowed: Mapping[Any, Any] | None) -> GraphScores:
         """Checks `allowed`, which maps variables to a label or to a set of labels."""
+        if not isinstance(graph, FactorGraph):
+            raise ArgumentError(f"got {type(graph).__name__}, expected a FactorGraph.")
         tables = graph.tables
         core = _core.FactorGraph(tables.cardinalities, tables.scope_ptr, tables.scopes)
         masks = graph.allowed_values(allowed)

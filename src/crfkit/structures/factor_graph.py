@@ -108,6 +108,8 @@ class FactorGraph:
 
     def variable(self, name: str, labels: Iterable[Hashable] | int) -> Variable:
         """Add a variable with these labels, or with the values 0 … n − 1."""
+        if not isinstance(name, str):  # a number stands for the variable that was added at this place
+            raise ArgumentError(f"Variable {name!r}: got a name that is no text, expected a str.")
         if name in self._names:
             raise ArgumentError(f"Factor graph: there is a variable {name!r} already, expected another name.")
         if isinstance(labels, int | np.integer):
