@@ -74,7 +74,7 @@ class PatternPotentials::TrellisReader final : public PathSequence<TrellisReader
     TrellisGraph graph(bool sums) {
         const StepScores& steps = sums ? data_.exponentiated() : data_.steps;
         scored_.emplace(trellises_.table, trellises_.steps_of_sequence(n_), n_labels(), emissions_.data(),
-                        steps);
+                        steps, sums);
         return {*scored_, places_};
     }
 

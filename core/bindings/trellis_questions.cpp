@@ -22,10 +22,12 @@ class ScoredTrellisSequence : public EngineSums<ScoredTrellisSequence> {
 
     ScoredTrellisSequence(const Trellises& trellises, std::int64_t n, Matrix<double> states,
                           const AnyArray<double>& arcs, const Array<double>& weights)
-        : trellises_(trellises),
-          states_(std::move(states)),
-          trellis_{trellises.table, steps_of(trellises, n), trellises.layout->n_labels, states_.data(),
-                   arcs_} {
+        : trellises_(trellises), states_(std::move(states)), trellis_{trellises.table,
+                                                                      steps_of(trellises, n),
+                                                                      trellises.layout->n_labels,
+                                                                      states_.data(),
+                                                                      arcs_,
+                                                                      true} {
         const std::int64_t A = trellises.bigrams.n_arcs();
         const std::int64_t T = std::max<std::int64_t>(trellis_.n_positions(), 0);
         const bool by_position = arcs.ndim() == 2;

@@ -280,14 +280,14 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
         widen(work.direction);
     }
     exponentiated_.run([&] { arc_scores_.exponentiate(table_); });
-    const ScoredTrellis trellis{table_, trellises_.steps_of_sequence(n), layout_.n_labels, work.scores.data(),
-                                arc_scores_};
+    const ScoredTrellis trellis{
+        table_, trellises_.steps_of_sequence(n), layout_.n_labels, work.scores.data(), arc_scores_, true};
     const TrellisGraph graph(trellis, work.places);
     const double log_partition = work.engine.marginals(graph);
     if (!std::isfinite(log_partition)) return std::numeric_limits<double>::quiet_NaN();
     if (hessian_vector_) {
-        const ScoredTrellis direction{table_, trellis.steps, layout_.n_labels, work.direction.data(),
-                                      arc_direction_};
+        const ScoredTrellis direction{table_,         trellis.steps, layout_.n_labels, work.direction.data(),
+                                      arc_direction_, false};
         work.engine.hessian_vector(graph, TrellisGraph(direction, work.places));
     }
     const auto& nodes = hessian_vector_ ? work.engine.node_changes : work.engine.node_probs;

@@ -30,7 +30,6 @@ class StepScores {
         return weights_.data() + first(t, step);
     }
     double maximum(std::int64_t t, std::int32_t step) const { return maxima_[each_ ? t : step]; }
-    bool has_weights() const { return !weights_.empty(); }
 
   private:
     std::int64_t first(std::int64_t t, std::int32_t step) const { return first_[each_ ? t : step]; }

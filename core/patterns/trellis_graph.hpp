@@ -19,6 +19,8 @@ struct ScoredTrellis {
     std::int32_t n_labels;
     const double* states;  // [T, L] −inf closes a label
     const StepScores& arcs;
+    bool weighted;  // whether a question may need the exponentials of arcs, which then are there. Others
+                    // never look at them: another thread may be computing them.
 
     std::int64_t n_positions() const { return static_cast<std::int64_t>(steps.size()) - 1; }
     const Step& step(std::int64_t t) const { return table.steps[steps[t]]; }
@@ -83,7 +85,7 @@ inline TrellisGraph::Level TrellisGraph::level(std::int64_t t) const {
     const StepTable& table = trellis_.table;
     const std::int32_t number = trellis_.steps[t];
     const Step& step = table.steps[number];
-    const bool weighted = trellis_.arcs.has_weights();
+    const bool weighted = trellis_.weighted;
     return {t,
             places_.node_begin[t],
             places_.arc_begin[t],

@@ -61,7 +61,7 @@ def waiting(items: Iterator[Any]) -> Iterator[Any]:
 def test_every_stage_of_a_training_run_is_shown(slow: Callable[[str], None]) -> None:
     for name in (
         "cli.train.read_labelled",
-        "models.training.crf_task.learn",
+        "models.kinds.kind.learn_sequences",
         "models.training.crf_task.choose",
     ):
         slow(f"crfkit.{name}")
