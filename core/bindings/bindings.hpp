@@ -15,10 +15,11 @@ void bind_chain_batch(nanobind::module_& m);      // sums and best labels of man
 void bind_trees(nanobind::module_& m);            // the questions on spanning trees
 void bind_parser(nanobind::module_& m);           // treebanks: features, training and parsing
 void bind_designs(nanobind::module_& m);          // layouts of weights, and designs of data sets
-void bind_questions(nanobind::module_& m);  // every question on data sets at the weights of a trained model
-void bind_lattices(nanobind::module_& m);   // nodes and arcs with features of their own
-void bind_paths(nanobind::module_& m);      // the questions on the paths of any graph
-void bind_graphs(nanobind::module_& m);     // factor graphs
+void bind_questions(nanobind::module_& m);   // every question on data sets at the weights of a trained model
+void bind_lattices(nanobind::module_& m);    // nodes and arcs with features of their own
+void bind_paths(nanobind::module_& m);       // the questions on the paths of any graph
+void bind_hyperpaths(nanobind::module_& m);  // the questions on the hyperpaths of any hypergraph
+void bind_graphs(nanobind::module_& m);      // factor graphs
 void bind_junction_trees(nanobind::module_& m);     // exact inference on them
 void bind_approximate(nanobind::module_& m);        // approximate inference on them
 void bind_trellis(nanobind::module_& m);            // patterns, and the trellises in which they fire

@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_step_rules(m);
     crfkit::bind_lattices(m);
     crfkit::bind_paths(m);
+    crfkit::bind_hyperpaths(m);
     crfkit::bind_graphs(m);
     crfkit::bind_approximate(m);
     crfkit::bind_junction_trees(m);

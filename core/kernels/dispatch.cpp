@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/graph_rows.hpp"
+#include "kernels/hyperpath_rows.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/tables.hpp"
 #include "kernels/tree_rows.hpp"
@@ -12,15 +13,16 @@
 
 namespace crfkit {
 
-#define CRFKIT_DECLARE(isa)                      \
-    namespace isa {                              \
-    extern const Kernels<float> float_kernels;   \
-    extern const Kernels<double> double_kernels; \
-    extern const VectorKernels vector_kernels;   \
-    extern const TreeKernels tree_kernels;       \
-    extern const TableKernels table_kernels;     \
-    extern const StepKernels step_kernels;       \
-    extern const GraphKernels graph_kernels;     \
+#define CRFKIT_DECLARE(isa)                          \
+    namespace isa {                                  \
+    extern const Kernels<float> float_kernels;       \
+    extern const Kernels<double> double_kernels;     \
+    extern const VectorKernels vector_kernels;       \
+    extern const TreeKernels tree_kernels;           \
+    extern const TableKernels table_kernels;         \
+    extern const StepKernels step_kernels;           \
+    extern const GraphKernels graph_kernels;         \
+    extern const HyperpathKernels hyperpath_kernels; \
     }
 CRFKIT_DECLARE(baseline)
 #ifdef CRFKIT_HAS_V3
@@ -64,6 +66,7 @@ constexpr const TreeKernels* kTrees[] = CRFKIT_TABLES(tree_kernels);
 constexpr const TableKernels* kBlocks[] = CRFKIT_TABLES(table_kernels);
 constexpr const StepKernels* kSteps[] = CRFKIT_TABLES(step_kernels);
 constexpr const GraphKernels* kGraphs[] = CRFKIT_TABLES(graph_kernels);
+constexpr const HyperpathKernels* kHyperpaths[] = CRFKIT_TABLES(hyperpath_kernels);
 #undef CRFKIT_TABLES
 
 // Found when the module is loaded: a static inside a function has a lock, which a fork may leave taken.
@@ -97,6 +100,7 @@ const TreeKernels& tree_kernels() { return *kTrees[n_usable - 1]; }
 const TableKernels& table_kernels() { return *kBlocks[n_usable - 1]; }
 const StepKernels& step_kernels() { return *kSteps[n_usable - 1]; }
 const GraphKernels& graph_kernels() { return *kGraphs[n_usable - 1]; }
+const HyperpathKernels& hyperpath_kernels() { return *kHyperpaths[n_usable - 1]; }
 
 const char* instruction_set() { return kNames[n_usable - 1]; }
 

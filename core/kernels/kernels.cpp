@@ -8,6 +8,7 @@
 #include "kernels/feature_kernels.hpp"
 #include "kernels/graph_kernels.hpp"
 #include "kernels/hessian_kernels.hpp"
+#include "kernels/hyperpath_kernels.hpp"
 #include "kernels/segment_kernels.hpp"
 #include "kernels/step_kernels.hpp"
 #include "kernels/table_kernels.hpp"
@@ -48,6 +49,8 @@ const TableKernels table_kernels = {table_multiply,     table_multiply_runs, tab
                                     table_add_runs,     table_copy_runs,     table_shift, table_product,
                                     table_add_product,  table_project_runs,  table_sum,   table_raise,
                                     table_exponentiate, table_range};
+extern const HyperpathKernels hyperpath_kernels;
+const HyperpathKernels hyperpath_kernels = {weigh_within};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

@@ -4,36 +4,9 @@
 #include <cmath>
 
 #include "base/exact_sum.hpp"
+#include "base/wide.hpp"
 
 namespace crfkit {
-
-// A number of any size: value = mantissa · 2^(512 · exponent), the mantissa 0 or in [2^−256, 2^256). As exact
-// as a double. The exponent is a whole number, and no integer: one score of −1e300 among others must not
-// overflow it. Beyond 2^53 it is rounded, as sums of such scores are.
-struct Wide {
-    double mantissa = 0;
-    double exponent = 0;
-
-    static constexpr double kUp = 0x1p512, kDown = 0x1p-512;
-
-    static Wide normal(double mantissa, double exponent) {
-        if (mantissa == 0) return {};
-        if (!std::isfinite(mantissa)) return {mantissa, 0};  // of scores that are no numbers
-        for (; mantissa >= 0x1p256; ++exponent) mantissa *= kDown;
-        for (; mantissa < 0x1p-256; --exponent) mantissa *= kUp;
-        return {mantissa, exponent};
-    }
-    friend Wide operator*(Wide a, Wide b) { return normal(a.mantissa * b.mantissa, a.exponent + b.exponent); }
-    friend Wide operator/(Wide a, Wide b) { return normal(a.mantissa / b.mantissa, a.exponent - b.exponent); }
-    friend Wide operator+(Wide a, Wide b) {
-        if (b.mantissa == 0) return a;
-        if (a.mantissa == 0) return b;
-        if (a.exponent < b.exponent) return b + a;
-        const double apart = a.exponent - b.exponent;
-        if (apart > 1) return a;  // b is below a · 2^−512
-        return normal(a.mantissa + (apart > 0 ? b.mantissa * kDown : b.mantissa), a.exponent);
-    }
-};
 
 // A number part · exp(log) whose logarithm has no bounds and is never rounded: for scores so far apart, or so
 // large, that their differences overflow or lose digits which decide. The part is what sums add.
@@ -92,12 +65,6 @@ inline double to_double(Wide x) {
     return std::ldexp(x.mantissa, static_cast<int>(512 * x.exponent));
 }
 
-// log x of a product of many numbers.
-inline double log_of(Wide x) {
-    constexpr double kLog2 = 0.693147180559945309417232121458;
-    return std::log(x.mantissa) + 512.0 * x.exponent * kLog2;
-}
-
 // x ← x · factor, a factor whose logarithm does not move.
 inline void scale(double& x, double factor) { x *= factor; }
 inline void scale(Wide& x, double factor) { x = Wide::normal(x.mantissa * factor, x.exponent); }
@@ -142,14 +109,7 @@ struct FromScore<double> {
 
 template <>
 struct FromScore<Wide> {
-    static Wide make(double score, double) {
-        if (score == -HUGE_VAL) return {};
-        constexpr double kHigh = 354.891356446692, kLow = 1.1873519686893054e-14;  // 512 log 2
-        const double exponent = std::nearbyint(score / kHigh);
-        const double rest = std::fma(-exponent, kHigh, score) - exponent * kLow;
-        if (!(std::abs(rest) < kHigh)) return {1.0, exponent};  // less than the last digit of such a score
-        return Wide::normal(std::exp(rest), exponent);
-    }
+    static Wide make(double score, double) { return Wide::exp(score); }
 };
 
 template <>

@@ -16,6 +16,7 @@ MAP: dict[str, set[str]] = {
     "kernels": {"base"},
     "text": {"base"},
     "paths": {"base"},
+    "hyperpaths": {"base", "kernels"},
     "data": {"base", "kernels", "text"},
     "training": {"base", "kernels", "data", "paths"},  # interfaces, which the structures implement
     "chain": {"base", "kernels", "data", "paths", "training"},
@@ -31,7 +32,7 @@ MAP: dict[str, set[str]] = {
     "output_graphs": {"base", "data", "paths", "training", "lattice"},  # feature functions in their graphs
     "segments": {"base", "kernels", "data", "paths", "training", "lattice"},  # feature functions of labels
     "graphs": {"base", "kernels", "data", "training"},
-    "trees": {"base", "kernels", "training"},
+    "trees": {"base", "kernels", "hyperpaths", "training"},
     "formats": {"base", "text", "data"},
 }
 BELOW = {"base", "kernels", "data", "paths"}
