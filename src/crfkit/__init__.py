@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         models,
         objective,
         optimizers,
+        pipeline,
         report,
         structures,
     )
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
         Template,
         WordDictionary,
     )
-    from crfkit.models import CRF, Checkpoint, GraphCRF, Parser, WordSegmenter, load
+    from crfkit.models import CRF, Checkpoint, GraphCRF, Parser, WordSegmenter
     from crfkit.optimizers import (
         AROW,
         LBFGS,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         PassiveAggressive,
         StopReason,
     )
+    from crfkit.pipeline import TreebankTagger, load
     from crfkit.structures import (
         END,
         START,
@@ -76,7 +78,7 @@ _NAMES = {
         "WordDictionary",
     ],
     "inference": [],
-    "models": ["CRF", "Checkpoint", "GraphCRF", "Parser", "WordSegmenter", "load"],
+    "models": ["CRF", "Checkpoint", "GraphCRF", "Parser", "WordSegmenter"],
     "nn": [],
     "objective": [],
     "optimizers": [
@@ -91,6 +93,7 @@ _NAMES = {
         "StopReason",
         "TRON",
     ],
+    "pipeline": ["TreebankTagger", "load"],
     "report": [],
     "structures": [
         "Affixes",
@@ -150,6 +153,7 @@ __all__ = [
     "StopReason",
     "TagDictionary",
     "Template",
+    "TreebankTagger",
     "WordDictionary",
     "WordLattice",
     "WordSegmenter",
@@ -163,6 +167,7 @@ __all__ = [
     "models",
     "objective",
     "optimizers",
+    "pipeline",
     "report",
     "structures",
 ]

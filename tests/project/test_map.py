@@ -41,6 +41,19 @@ MAP: dict[str, set[str]] = {
         "lazy",
         "arrays",
     },
+    "pipeline": {
+        "data",
+        "structures",
+        "optimizers",
+        "evaluation",
+        "features",
+        "inference",
+        "objective",
+        "models",
+        "errors",
+        "lazy",
+        "arrays",
+    },
     "nn": {"structures", "inference", "errors", "arrays"},
 }
 TOP = {"cli", "compat", "report", "serve", "distributed"}  # may import every package of the map

@@ -35,6 +35,7 @@ from crfkit.evaluation.span_probabilities import (
     span_calibration,
     span_precision_recall,
 )
+from crfkit.evaluation.tags import Share, TagReport, evaluate_tags
 from crfkit.evaluation.trees import (
     CONTENT_RELATIONS,
     FUNCTIONAL_RELATIONS,
@@ -62,16 +63,19 @@ __all__ = [
     "MetricFunction",
     "PathMetric",
     "Scorer",
+    "Share",
     "Span",
     "SpanCounts",
     "SpanCurve",
     "SpanReport",
+    "TagReport",
     "TreeReport",
     "WordReport",
     "accuracy",
     "as_score",
     "confusion",
     "evaluate",
+    "evaluate_tags",
     "evaluate_trees",
     "make_scorer",
     "measure",

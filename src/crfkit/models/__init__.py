@@ -6,9 +6,18 @@ from crfkit.models.description import describe
 from crfkit.models.encoded_input import ScoredLabels
 from crfkit.models.estimator import Estimator, NotFittedError
 from crfkit.models.files.disk import check_writable, replacing, save_elsewhere
+from crfkit.models.files.file_arrays import name_damage, pack_texts, setting, unpack_texts
 from crfkit.models.files.from_weights import assemble
-from crfkit.models.files.loading import load
-from crfkit.models.files.model_file import model_type, read_metadata
+from crfkit.models.files.loading import from_file, load
+from crfkit.models.files.model_file import (
+    ModelFile,
+    metadata_of,
+    model_type,
+    read_metadata,
+    read_model_file,
+    write_model_file,
+)
+from crfkit.models.files.parts import join_parts, split_parts
 from crfkit.models.graph_crf import GraphCRF
 from crfkit.models.inspection import (
     FeatureWeight,
@@ -51,6 +60,7 @@ __all__ = [
     "ImpossibleSequenceError",
     "MergedObjective",
     "MissingColumns",
+    "ModelFile",
     "NotFittedError",
     "Pace",
     "Parser",
@@ -75,21 +85,31 @@ __all__ = [
     "check_writable",
     "choose_objective",
     "describe",
+    "from_file",
     "heaviest_features",
     "heaviest_of_structure",
     "heaviest_outputs",
     "heaviest_patterns",
     "heaviest_transition_features",
+    "join_parts",
     "kind_of",
     "load",
+    "metadata_of",
     "model_type",
+    "name_damage",
+    "pack_texts",
     "position_scores",
     "postpone_signals",
     "read_metadata",
+    "read_model_file",
     "replacing",
     "save_elsewhere",
     "score_nbest",
+    "setting",
+    "split_parts",
     "terminable",
     "transition_weights",
     "trellis_sizes",
+    "unpack_texts",
+    "write_model_file",
 ]

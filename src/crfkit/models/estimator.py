@@ -130,7 +130,13 @@ class Estimator:
     def _to_bytes(
         self, *, single_precision: bool = False, metadata: Mapping[str, Any] | None = None
     ) -> bytes:
-        """The model file of the trained estimator."""
+        """The bytes of the model file."""
+        return model_file.encode(self.to_file(single_precision=single_precision, metadata=metadata))
+
+    def to_file(
+        self, *, single_precision: bool = False, metadata: Mapping[str, Any] | None = None
+    ) -> model_file.ModelFile:
+        """What the model file of the trained estimator holds, for a file that has it as a part."""
         self._check_fitted()
         settings = {
             "n_iter": self.n_iter_,
@@ -138,7 +144,7 @@ class Estimator:
             "metadata": dict(self._metadata if metadata is None else metadata),
         }
         history = History(self.history_).to_array(seconds=False)
-        return model_file.encode(self._pack(settings, history, single_precision=single_precision))
+        return self._pack(settings, history, single_precision=single_precision)
 
     def _pack(
         self, settings: dict[str, Any], history: Float64s, *, single_precision: bool

@@ -59,7 +59,13 @@ def from_bytes(
     data: bytes, source: str, functions: Functions = None, *, trust_functions: bool = False
 ) -> Any:
     """The estimator in the bytes of a model file; InputError for any other bytes."""
-    file = model_file.decode(data, source)
+    return from_file(model_file.decode(data, source), source, functions, trust_functions=trust_functions)
+
+
+def from_file(
+    file: ModelFile, source: str, functions: Functions = None, *, trust_functions: bool = False
+) -> Any:
+    """The estimator of a model file that has been read, or of one of its parts; InputError where it is damaged."""
     estimator: CRF[Any] | Parser | GraphCRF
     if file.type == factor_file.TYPE:
         estimator = _read_graph_crf(file, source, functions, trust=trust_functions)

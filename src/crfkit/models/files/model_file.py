@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.errors import FileFormatError, FileVersionError, UnsavableError
-from crfkit.models.files.disk import read_bytes
+from crfkit.models.files.disk import read_bytes, replacing
 
 VERSION = 1
 Array = npt.NDArray[Any]
@@ -100,6 +100,18 @@ def decode(data: bytes, source: str = "model file") -> ModelFile:
         except ValueError:  # an array without entries may have any shape, also one that no array can have
             raise FileFormatError(f"{source}: array {name!r} has the shape {tensor['shape']}") from None
     return ModelFile(kind, settings, arrays)
+
+
+def write_model_file(model: ModelFile, path: str | os.PathLike[str]) -> None:
+    """Write a model file; an existing one is replaced in one step."""
+    data = encode(model)
+    with replacing(path) as stream:
+        stream.write(data)
+
+
+def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
+    """Read a model file of any type; a file that does not exist is a FileNotFoundError, any other an InputError."""
+    return decode(read_bytes(path), str(path))
 
 
 def _refuse_foreign(data: bytes, source: str) -> NoReturn:

@@ -1,0 +1,47 @@
+"""From a model file of any type to what was saved."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from crfkit.errors import ArgumentError
+from crfkit.features import FeatureFunctions
+from crfkit.models import ModelFile, from_file, read_model_file
+from crfkit.pipeline import tagger_file
+
+
+def load(
+    path: str | os.PathLike[str],
+    functions: FeatureFunctions | Sequence[Any] | None = None,
+    *,
+    trust_functions: bool = False,
+) -> Any:
+    """Read a model file that `save` wrote: a `CRF`, a `Parser`, a `WordSegmenter`, a `GraphCRF` or a `TreebankTagger`.
+
+    Nothing in the file is executed, whatever it holds.
+
+    A file that does not exist is a FileNotFoundError, one that is no model an InputError.
+
+    A model with feature functions is given them again, in their order, as `functions`; functions that patterns call, or
+    the class of a structure of your own, come behind them. With neither `functions` nor `trust_functions` the model can
+    only be inspected.
+
+    With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
+    their code, and what it names is called with your input. Use it only for files that you would run as a program.
+    """
+    return load_file(read_model_file(path), str(path), functions, trust_functions=trust_functions)
+
+
+def load_file(
+    file: ModelFile,
+    source: str,
+    functions: FeatureFunctions | Sequence[Any] | None = None,
+    *,
+    trust_functions: bool = False,
+) -> Any:
+    """What a model file that has been read, or a part of one, holds; `source` names it in complaints."""
+    if file.type != tagger_file.TYPE:
+        return from_file(file, source, functions, trust_functions=trust_functions)
+    if functions is not None:
+        raise ArgumentError(f"{source}: functions were given, but a tagger of treebanks has none")
+    return tagger_file.read(file, source)

@@ -1,0 +1,254 @@
+"""The tagger of treebanks: fills columns of sentences, such as UPOS or FEATS."""
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from crfkit.arrays import Float64s
+from crfkit.data import Sentence
+from crfkit.errors import ArgumentError, EmptyDataError
+from crfkit.evaluation import TagReport, evaluate_tags
+from crfkit.features import check_sentences
+from crfkit.models import (
+    CRF,
+    LOGGER,
+    Checkpoint,
+    ModelFile,
+    NotFittedError,
+    ProgressCallback,
+    UnknownLabels,
+    write_model_file,
+)
+from crfkit.optimizers import StopReason
+from crfkit.pipeline.tag_columns import TagColumns
+from crfkit.pipeline.tagger_settings import choose_crf
+
+AUTO = "auto"
+
+
+class TreebankTagger:
+    """Fills one or more of the columns UPOS, XPOS and FEATS of sentences: a `CRF` over the forms of their words.
+
+    Parameters
+    ----------
+    tag : the columns, "upos", "xpos", "feats", or several as one joint label, such as "upos+feats"
+    crf : "auto": features, tag dictionary, transitions and optimizer chosen by the number of tags and words
+        (`settings_reason_` says which); or an untrained `CRF` whose positions are words
+    n_threads : None: all processors. The results do not depend on it, to the last bit.
+
+    Attributes
+    ----------
+    crf_ : the trained `CRF`; its labels are tags, joint ones with tabs between the columns
+    known_forms_ : the forms of the words of the training set
+    settings_reason_ : which settings were chosen, and by what
+
+    Examples
+    --------
+    >>> from crfkit.data import Sentence, Word
+    >>> seen = [Sentence([Word("the", upos="DET"), Word("dog", upos="NOUN"), Word("barks", upos="VERB")])]
+    >>> tagger = TreebankTagger("upos").fit(seen)
+    >>> [tagged] = tagger.predict([Sentence([Word("the"), Word("barks")])])
+    >>> [(word.form, word.upos) for word in tagged.words]
+    [('the', 'DET'), ('barks', 'VERB')]
+    """
+
+    crf_: CRF[Any]
+    known_forms_: frozenset[str]
+    settings_reason_: str
+
+    def __init__(self, tag: str = "upos", crf: CRF[Any] | str = AUTO, n_threads: int | None = None) -> None:
+        self.tag = tag
+        self.crf = crf
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        sentences: Iterable[Sentence],
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        dev: Iterable[Sentence] | None = None,
+        patience: int | None = None,
+        callback: ProgressCallback | None = None,
+        time_budget: float | None = None,
+        start: "TreebankTagger | str | os.PathLike[str] | None" = None,
+        checkpoint: Checkpoint | None = None,
+        verbose: bool | int = False,
+    ) -> Self:
+        """Train on sentences with tags, such as `read_conllu` gives.
+
+        A UPOS or XPOS that is `_` is unknown: any tag that agrees with the rest is then right. With `dev` sentences, the
+        weights with the highest accuracy on them are kept. Other arguments as for `CRF.fit`; so are Ctrl-C and SIGTERM.
+        """
+        columns = TagColumns.parse(self.tag)
+        given = check_sentences(sentences)
+        known = columns.known_labels(given)
+        if not known:
+            raise EmptyDataError(f"no word has a tag in {str(columns).upper()}: there is nothing to learn")
+        held_out = None
+        if dev is not None:
+            dev = check_sentences(dev, "dev")
+            if not columns.known_labels(dev):
+                raise EmptyDataError(f"dev: no word has a tag in {str(columns).upper()}")
+            held_out = (_forms(dev), columns.annotate(dev, known))
+        crf, reason = self._untrained(columns, known)
+        LOGGER.info("%s", reason, extra={"note": True})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownLabels)  # rare tags of dev are simply wrong
+            crf.fit(
+                _forms(given),
+                columns.annotate(given, known),
+                sample_weight,
+                dev=held_out,
+                metric=None if dev is None else "accuracy",
+                patience=patience,
+                callback=callback,
+                time_budget=time_budget,
+                start=_read_start(start),
+                checkpoint=checkpoint,
+                verbose=verbose,
+            )
+        self.crf_, self.settings_reason_ = crf, reason
+        self.known_forms_ = frozenset(word.form for sentence in given for word in sentence.words)
+        return self
+
+    def predict(self, sentences: Iterable[Sentence], *, probabilities: bool = False) -> list[Sentence]:
+        """Copies of the sentences with the columns filled; all else is as it was.
+
+        With `probabilities`, MISC has the marginal probability of each word's tag, under the key UposProb, XposProb,
+        FeatsProb, or UposFeatsProb and so on for joint tags; a value that was there is replaced.
+        """
+        crf, columns = self._trained(), TagColumns.parse(self.tag)
+        given = check_sentences(sentences)
+        forms = _forms(given)
+        labels = crf.predict(forms)
+        found = [columns.fill(*pair) for pair in zip(given, labels, strict=True)]
+        if not probabilities:
+            return found
+        number = {label: i for i, label in enumerate(crf.classes_)}
+        marginals = crf.predict_marginals(forms)
+        return [
+            _with_probabilities(
+                sentence,
+                columns.misc_key,
+                [float(row[number[label]]) for row, label in zip(table, own, strict=True)],
+            )
+            for sentence, own, table in zip(found, labels, marginals, strict=True)
+        ]
+
+    def predict_marginals(self, sentences: Iterable[Sentence]) -> list[Float64s]:
+        """The probability of each tag at each word: float64[T, L] for each sentence, columns as in `classes_`."""
+        crf = self._trained()
+        return crf.predict_marginals(_forms(check_sentences(sentences)))
+
+    def score(self, sentences: Iterable[Sentence]) -> float:
+        """The share of words with the right tag; words whose tag is unknown do not count."""
+        return self.evaluate(sentences).accuracy
+
+    def evaluate(self, sentences: Iterable[Sentence]) -> TagReport:
+        """Accuracy over all words, those of the training set and all others; joint tags also column by column."""
+        given = check_sentences(sentences)
+        predicted = self.predict(given)
+        return evaluate_tags(given, predicted, TagColumns.parse(self.tag).names, self.known_forms_)
+
+    @property
+    def classes_(self) -> list[str]:
+        """The tags, in the order of the columns of `predict_marginals`; joint ones with tabs between the columns."""
+        return self._trained().classes_
+
+    @property
+    def weights_(self) -> Float64s:
+        """The weights of the CRF."""
+        return self._trained().weights_
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations whose weights these are."""
+        return self._trained().n_iter_
+
+    @property
+    def stop_reason_(self) -> StopReason | str:
+        """Why training ended."""
+        return self._trained().stop_reason_
+
+    @property
+    def stop_message_(self) -> str:
+        """The same as a text, with numbers."""
+        return self._trained().stop_message_
+
+    def to_file(
+        self, *, single_precision: bool = True, metadata: Mapping[str, Any] | None = None
+    ) -> ModelFile:
+        """What the model file holds, for a file that has it as a part."""
+        from crfkit.pipeline import tagger_file
+
+        self._trained()
+        return tagger_file.pack(self, single_precision=single_precision, metadata=metadata)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        single_precision: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step.
+
+        Weights are rounded to seven digits, which makes the file almost half as long, unless `single_precision` is False.
+        """
+        write_model_file(self.to_file(single_precision=single_precision, metadata=metadata), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "TreebankTagger":
+        """Read a model file that `save` wrote."""
+        from crfkit.pipeline.loading import load
+
+        found = load(path)
+        if not isinstance(found, cls):
+            raise ArgumentError(f"{path}: a {type(found).__name__}, expected a tagger of treebanks")
+        return found
+
+    def __repr__(self) -> str:
+        crf = "" if isinstance(self.crf, str) else f", crf={self.crf!r}"
+        threads = "" if self.n_threads is None else f", n_threads={self.n_threads}"
+        return f"TreebankTagger({self.tag!r}{crf}{threads})"
+
+    def _trained(self) -> CRF[Any]:
+        if not hasattr(self, "crf_"):
+            raise NotFittedError("This TreebankTagger is not trained: call fit, or load a trained one.")
+        self.crf_.set_params(n_threads=self.n_threads)
+        return self.crf_
+
+    def _untrained(self, columns: TagColumns, known: list[str]) -> tuple[CRF[Any], str]:
+        """The CRF to train, and why this one."""
+        if isinstance(self.crf, CRF):
+            params = self.crf.get_params(deep=False) | {"n_threads": self.n_threads}
+            return CRF(**params), "settings as given"
+        if self.crf != AUTO:
+            raise ArgumentError(f"crf is {self.crf!r}, expected 'auto' or a CRF")
+        return choose_crf(columns, known, self.n_threads)
+
+
+def _forms(sentences: Iterable[Sentence]) -> list[list[str]]:
+    return [[word.form for word in sentence.words] for sentence in sentences]
+
+
+def _read_start(start: object) -> Any:
+    """The CRF whose weights to begin with."""
+    if isinstance(start, str | os.PathLike):
+        start = TreebankTagger.load(start)
+    if start is None or not isinstance(start, TreebankTagger):
+        return start
+    return start._trained()
+
+
+def _with_probabilities(sentence: Sentence, key: str, probabilities: Iterable[float]) -> Sentence:
+    """The sentence with `key=…` in the MISC of each word."""
+    words = []
+    for word, probability in zip(sentence.words, probabilities, strict=True):
+        kept = [item for item in word.misc.split("|") if item != "_" and not item.startswith(f"{key}=")]
+        words.append(word._replace(misc="|".join([*kept, f"{key}={min(probability, 1.0):.4f}"])))
+    return replace(sentence, words=words)

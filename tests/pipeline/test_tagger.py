@@ -1,0 +1,281 @@
+"""`TreebankTagger`: labels of columns, training, filling, probabilities, files, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crfkit
+from crfkit import CRF, LBFGS, InputError, TreebankTagger
+from crfkit.data import EmptyNode, Multiword, Sentence, Word, check_tree
+from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError
+from crfkit.evaluation import evaluate_tags
+from crfkit.models import ModelFile, NotFittedError, read_model_file, write_model_file
+from crfkit.pipeline import TagColumns
+
+TAGS = {  # form: upos, xpos, feats
+    "the": ("DET", "DT", "Definite=Def"),
+    "dog": ("NOUN", "NN", "Number=Sing"),
+    "dogs": ("NOUN", "NNS", "Number=Plur"),
+    "cat": ("NOUN", "NN", "Number=Sing"),
+    "cats": ("NOUN", "NNS", "Number=Plur"),
+    "barks": ("VERB", "VBZ", "Number=Sing|Person=3"),
+    "bark": ("VERB", "VBP", "Number=Plur"),
+    "now": ("ADV", "RB", "_"),
+}
+TEXTS = [
+    "the dog barks",
+    "the dogs bark now",
+    "the cat barks now",
+    "the cats bark",
+    "dogs bark",
+    "now the dog barks",
+]
+
+
+def sentence(text: str) -> Sentence:
+    return Sentence([Word(form, "_", *TAGS[form]) for form in text.split()])
+
+
+TRAIN = [sentence(text) for text in TEXTS] * 3
+
+
+def bare(sentence: Sentence) -> Sentence:
+    words = [word._replace(upos="_", xpos="_", feats="_") for word in sentence.words]
+    return replace(sentence, words=words)
+
+
+@pytest.mark.parametrize("tag", ["upos", "xpos", "feats", "upos+feats", "upos+xpos+feats"])
+def test_the_columns_of_learnt_sentences_come_back(tag: str) -> None:
+    tagger = TreebankTagger(tag, n_threads=1).fit(TRAIN)
+    given = [bare(one) for one in TRAIN]
+    kept = copy.deepcopy(given)
+    found = tagger.predict(given)
+    assert given == kept
+    names = tag.split("+")
+    for gold, one in zip(TRAIN, found, strict=True):
+        for right, word in zip(gold.words, one.words, strict=True):
+            expected = {
+                name: getattr(right, name) if name in names else "_" for name in ("upos", "xpos", "feats")
+            }
+            assert word == Word(right.form, **expected)  # type: ignore[arg-type]
+    assert tagger.score(TRAIN) == 1.0
+
+
+def test_all_but_the_column_stays_as_it_was() -> None:
+    tagger = TreebankTagger("xpos").fit(TRAIN)
+    given = Sentence(
+        [Word("the", "the", "X", "_", "A=b", 2, "det", "2:det", "SpaceAfter=No"), Word("dog", head=0)],
+        [Multiword(1, 2, "thedog", "M=1")],
+        [EmptyNode(1, 1, "x", "_", "U", "XX", "_", "_", "_")],
+        ["# text = thedog"],
+        7,
+        "file",
+        (),
+    )
+    [found] = tagger.predict([given])
+    words = [given.words[0]._replace(xpos="DT"), given.words[1]._replace(xpos="NN")]
+    assert found == replace(given, words=words)
+    check_tree(found)
+
+
+def test_joint_labels_are_split_and_joined() -> None:
+    columns = TagColumns.parse("feats+upos")
+    assert str(columns) == "upos+feats"
+    word = TRAIN[0].words[2]
+    assert columns.join(word) == "VERB\tNumber=Sing|Person=3"
+    assert columns.split(columns.join(word)) == {"upos": "VERB", "feats": "Number=Sing|Person=3"}
+    assert columns.facets(columns.join(word)) == {"upos": "VERB", "feats Number": "Sing", "feats Person": "3"}
+    assert TagColumns.parse("upos").join(word) == "VERB"
+
+
+@pytest.mark.parametrize("tag", ["", "pos", "upos+", "upos+upos", "deprel", 3, None])
+def test_tags_that_are_no_columns(tag: str) -> None:
+    with pytest.raises(ArgumentError, match="expected one of upos, xpos, feats"):
+        TreebankTagger(tag).fit(TRAIN)
+
+
+def test_unknown_tags_are_no_labels() -> None:
+    partly = [
+        replace(one, words=[w._replace(upos="_") if w.form == "bark" else w for w in one.words])
+        for one in TRAIN
+    ]
+    tagger = TreebankTagger("upos").fit(partly)
+    assert "_" not in tagger.classes_
+    assert tagger.evaluate(partly).words.total == sum(w.upos != "_" for one in partly for w in one.words)
+    joint = TagColumns.parse("upos+feats")
+    known = joint.known_labels(TRAIN)
+    word = Word("dog", upos="_", feats="Number=Sing")
+    assert joint.annotate([Sentence([word])], known) == [[frozenset({"NOUN\tNumber=Sing"})]]
+    assert joint.annotate([Sentence([Word("dog")])], known) == [[None]]
+    assert TagColumns.parse("feats").annotate([Sentence([Word("dog")])], known) == [["_"]]
+
+
+def test_sentences_without_tags_are_refused() -> None:
+    empty = [bare(one) for one in TRAIN]
+    with pytest.raises(EmptyDataError, match="no word has a tag in UPOS"):
+        TreebankTagger("upos").fit(empty)
+    with pytest.raises(EmptyDataError, match="dev: no word has a tag in XPOS"):
+        TreebankTagger("xpos").fit(TRAIN, dev=empty)
+    with pytest.raises(ArgumentError, match="expected sentences as read_conllu gives them"):
+        TreebankTagger().fit("text")  # type: ignore[arg-type]
+    with pytest.raises(NotFittedError):
+        TreebankTagger().predict(TRAIN)
+
+
+def test_probabilities_are_marginals_in_misc() -> None:
+    tagger = TreebankTagger("upos+feats").fit(TRAIN[:6])
+    given = [replace(TRAIN[0], words=[w._replace(misc="A=1|UposFeatsProb=0.1") for w in TRAIN[0].words])]
+    [found] = tagger.predict(given, probabilities=True)
+    [table] = tagger.predict_marginals(given)
+    np.testing.assert_allclose(table.sum(axis=1), 1.0, rtol=1e-9)
+    for row, word in zip(table, found.words, strict=True):
+        place = tagger.classes_.index(f"{word.upos}\t{word.feats}")
+        assert word.misc == f"A=1|UposFeatsProb={row[place]:.4f}"
+    assert tagger.predict([TRAIN[0]], probabilities=True)[0].words[0].misc.startswith("UposFeatsProb=")
+
+
+def test_a_dev_set_and_a_callback() -> None:
+    seen: list[float] = []
+    tagger = TreebankTagger("xpos").fit(
+        TRAIN, dev=TRAIN[:4], callback=lambda p: seen.append(p.dev_score or 0.0)
+    )
+    assert seen
+    assert all(0.0 <= score <= 1.0 for score in seen)
+    assert tagger.n_iter_ == 1 + seen.index(max(seen))
+
+
+@pytest.mark.parametrize("tag", ["upos", "upos+feats"])
+def test_the_same_bits_for_any_number_of_threads(tag: str) -> None:
+    one, two = (TreebankTagger(tag, n_threads=n).fit(TRAIN) for n in (1, 2))
+    np.testing.assert_array_equal(one.weights_, two.weights_)
+
+
+def test_settings_of_ones_own() -> None:
+    crf = CRF(features="morphology", l2=0.3)
+    tagger = TreebankTagger("upos", crf).fit(TRAIN)
+    assert tagger.crf_ is not crf
+    assert tagger.crf_.get_params(deep=False) == crf.get_params(deep=False)
+    assert tagger.settings_reason_ == "settings as given"
+    with pytest.raises(ArgumentError, match="crf is 'best', expected 'auto' or a CRF"):
+        TreebankTagger(crf="best").fit(TRAIN)
+
+
+# ---- files
+
+
+@pytest.mark.parametrize("tag", ["upos", "upos+feats"])
+def test_a_model_file_gives_the_same_answers(tmp_path: Path, tag: str) -> None:
+    tagger = TreebankTagger(tag).fit(TRAIN)
+    tagger.save(tmp_path / "m", single_precision=False, metadata={"made": "today"})
+    for again in (crfkit.load(tmp_path / "m"), TreebankTagger.load(tmp_path / "m")):
+        assert repr(again) == repr(tagger)
+        assert again.known_forms_ == set(TAGS)
+        assert again.settings_reason_ == tagger.settings_reason_
+        np.testing.assert_array_equal(again.weights_, tagger.weights_)
+        assert again.predict(TRAIN, probabilities=True) == tagger.predict(TRAIN, probabilities=True)
+    assert crfkit.models.read_metadata(tmp_path / "m") == {"made": "today"}
+    tagger.save(tmp_path / "small")
+    assert crfkit.load(tmp_path / "small").predict(TRAIN) == TRAIN or tag == "upos"
+    assert pickle.loads(pickle.dumps(tagger)).predict(TRAIN) == tagger.predict(TRAIN)
+
+
+def test_training_goes_on_from_a_model(tmp_path: Path) -> None:
+    tagger = TreebankTagger("xpos").fit(TRAIN)
+    tagger.save(tmp_path / "m", single_precision=False)
+    still = CRF(features="pos", optimizer=LBFGS(max_iterations=0))
+    for start in (tagger, tmp_path / "m"):
+        found = TreebankTagger("xpos", still).fit(TRAIN, start=start)
+        np.testing.assert_allclose(found.weights_, tagger.weights_, rtol=1e-12)
+
+
+def test_other_models_are_no_taggers(tmp_path: Path) -> None:
+    CRF(features="pos").fit([["a"]], [["X"]]).save(tmp_path / "m")
+    with pytest.raises(ArgumentError, match="a CRF, expected a tagger of treebanks"):
+        TreebankTagger.load(tmp_path / "m")
+    with pytest.raises(FileNotFoundError):
+        TreebankTagger.load(tmp_path / "nosuch")
+
+
+def without_crf(file: ModelFile) -> ModelFile:
+    return file._replace(settings={**file.settings, "parts": {}})
+
+
+def other_columns(file: ModelFile) -> ModelFile:
+    return file._replace(settings={**file.settings, "tag": "upos+xpos"})
+
+
+def no_columns(file: ModelFile) -> ModelFile:
+    return file._replace(settings={**file.settings, "tag": "nosuch"})
+
+
+def lost_words(file: ModelFile) -> ModelFile:
+    return file._replace(arrays={name: a for name, a in file.arrays.items() if name != "forms.names"})
+
+
+def lost_weights(file: ModelFile) -> ModelFile:
+    return file._replace(arrays={name: a for name, a in file.arrays.items() if name != "crf/weights"})
+
+
+def other_parts(file: ModelFile) -> ModelFile:
+    return file._replace(settings={**file.settings, "parts": {"crf": 3}})
+
+
+@pytest.mark.parametrize(
+    "damage", [without_crf, other_columns, no_columns, lost_words, lost_weights, other_parts]
+)
+def test_damaged_files_are_refused(tmp_path: Path, damage: Callable[[ModelFile], ModelFile]) -> None:
+    path = tmp_path / "m"
+    TreebankTagger("upos").fit(TRAIN).save(path)
+    write_model_file(damage(read_model_file(path)), path)
+    with pytest.raises(FileFormatError, match=f"{path}: not a usable"):
+        crfkit.load(path)
+
+
+# ---- evaluation
+
+
+def test_figures_of_known_and_unknown_words() -> None:
+    gold = [sentence("the dog barks"), sentence("cats bark now")]
+    words = [gold[0].words[0], gold[0].words[1]._replace(upos="VERB"), gold[0].words[2]._replace(feats="_")]
+    report = evaluate_tags(
+        gold, [replace(gold[0], words=words), gold[1]], ("upos", "feats"), {"the", "dog", "bark"}
+    )
+    assert (report.words.correct, report.words.total) == (4, 6)
+    assert report.known is not None
+    assert report.unknown is not None
+    assert (report.known.correct, report.known.total) == (2, 3)
+    assert (report.unknown.correct, report.unknown.total) == (2, 3)
+    assert [share.correct for share in report.by_column] == [5, 5]
+    assert (report.n_sentences, report.n_correct_sentences) == (2, 1)
+    assert report.confusion.errors() == [
+        ("NOUN Number=Sing", "VERB Number=Sing", 1),
+        ("VERB Number=Sing|Person=3", "VERB _", 1),
+    ]
+    assert str(report).splitlines()[:3] == [
+        "UPOS+FEATS accuracy:    66.67% of 6 words",
+        "  known words:    66.67% of 3",
+        "  unknown words:  66.67% of 3",
+    ]
+    assert evaluate_tags(gold, gold).known is None
+
+
+def test_what_cannot_be_compared() -> None:
+    gold = [sentence("the dog barks")]
+    with pytest.raises(
+        ShapeError, match="sentence 0 has the words 'the dog barks' in gold and 'now' predicted"
+    ):
+        evaluate_tags(gold, [sentence("now")])
+    with pytest.raises(ShapeError, match="1 gold sentences and 0 predicted"):
+        evaluate_tags(gold, [])
+    with pytest.raises(ArgumentError, match="columns is"):
+        evaluate_tags(gold, gold, ("deprel",))
+    with pytest.raises(EmptyDataError):
+        evaluate_tags([bare(gold[0])], gold)
+    assert issubclass(EmptyDataError, InputError)
