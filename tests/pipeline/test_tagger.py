@@ -196,7 +196,7 @@ def test_training_goes_on_from_a_model(tmp_path: Path) -> None:
 
 
 def test_other_models_are_no_taggers(tmp_path: Path) -> None:
-    CRF(features="pos").fit([["a"]], [["X"]]).save(tmp_path / "m")
+    CRF(features="pos").fit([["a", "b"]], [["X", "Y"]]).save(tmp_path / "m")
     with pytest.raises(ArgumentError, match="a CRF, expected a tagger of treebanks"):
         TreebankTagger.load(tmp_path / "m")
     with pytest.raises(FileNotFoundError):
