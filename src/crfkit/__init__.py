@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         PassiveAggressive,
         StopReason,
     )
-    from crfkit.pipeline import TreebankTagger, load
+    from crfkit.pipeline import Tokenizer, TreebankTagger, load
     from crfkit.structures import (
         END,
         START,
@@ -93,7 +93,7 @@ _NAMES = {
         "StopReason",
         "TRON",
     ],
-    "pipeline": ["TreebankTagger", "load"],
+    "pipeline": ["Tokenizer", "TreebankTagger", "load"],
     "report": [],
     "structures": [
         "Affixes",
@@ -153,6 +153,7 @@ __all__ = [
     "StopReason",
     "TagDictionary",
     "Template",
+    "Tokenizer",
     "TreebankTagger",
     "WordDictionary",
     "WordLattice",

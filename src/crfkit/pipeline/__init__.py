@@ -1,4 +1,4 @@
-"""From words to analysed sentences: taggers of treebanks, and what is built of several models."""
+"""From raw text to analysed sentences: tokenizers, taggers of treebanks, and what is built of several models."""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,18 @@ if TYPE_CHECKING:
     from crfkit.pipeline.tag_columns import TagColumns
     from crfkit.pipeline.tagger import TreebankTagger
     from crfkit.pipeline.tagger_settings import choose_crf
+    from crfkit.pipeline.tokenizer import Tokenizer
+    from crfkit.pipeline.written_text import raw_text
 
-__all__ = ["TagColumns", "TreebankTagger", "choose_crf", "load"]
+__all__ = ["TagColumns", "Tokenizer", "TreebankTagger", "choose_crf", "load", "raw_text"]
 
 _LAZY = {
     "loading": ("load",),
+    "written_text": ("raw_text",),
     "tag_columns": ("TagColumns",),
     "tagger": ("TreebankTagger",),
     "tagger_settings": ("choose_crf",),
+    "tokenizer": ("Tokenizer",),
 }
 
 if not TYPE_CHECKING:

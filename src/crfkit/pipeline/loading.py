@@ -1,13 +1,18 @@
 """From a model file of any type to what was saved."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from crfkit.errors import ArgumentError
 from crfkit.features import FeatureFunctions
 from crfkit.models import ModelFile, from_file, read_model_file
-from crfkit.pipeline import tagger_file
+from crfkit.pipeline import tagger_file, tokenizer_file
+
+_READERS: dict[str, Callable[[ModelFile, str], Any]] = {
+    tagger_file.TYPE: tagger_file.read,
+    tokenizer_file.TYPE: tokenizer_file.read,
+}
 
 
 def load(
@@ -16,7 +21,7 @@ def load(
     *,
     trust_functions: bool = False,
 ) -> Any:
-    """Read a model file that `save` wrote: a `CRF`, a `Parser`, a `WordSegmenter`, a `GraphCRF` or a `TreebankTagger`.
+    """Read a model file that `save` wrote: a `CRF`, a `Parser`, a `Pipeline`, or whatever else it holds.
 
     Nothing in the file is executed, whatever it holds.
 
@@ -40,8 +45,9 @@ def load_file(
     trust_functions: bool = False,
 ) -> Any:
     """What a model file that has been read, or a part of one, holds; `source` names it in complaints."""
-    if file.type != tagger_file.TYPE:
+    read = _READERS.get(file.type)
+    if read is None:
         return from_file(file, source, functions, trust_functions=trust_functions)
     if functions is not None:
-        raise ArgumentError(f"{source}: functions were given, but a tagger of treebanks has none")
-    return tagger_file.read(file, source)
+        raise ArgumentError(f"{source}: functions were given, but a {file.type} has none")
+    return read(file, source)
