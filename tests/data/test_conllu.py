@@ -186,7 +186,7 @@ def test_files_of_every_packing(tmp_path: Path, name: str) -> None:
         ({"comments": ["# a\nb"]}, "must be one line that begins with #"),
         (
             {"multiwords": [Multiword(7, 8, "x", "_")]},
-            "misc='_', feats='_') has no place among the 5 words",
+            "deps='_') has no place among the 5 words",
         ),
         ({"multiwords": [Multiword(3, 4, "x", "_"), Multiword(1, 2, "y", "_")]}, "Multiword(first=1"),
         ({"empty_nodes": [EmptyNode(9, 1, "_", "_", "_", "_", "_", "_", "_")]}, "EmptyNode(after=9"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import pickle
 import warnings
 from pathlib import Path
@@ -93,8 +96,9 @@ def test_conllu_is_recognised() -> None:
     assert all(is_conllu(sequence.rows) for sequence in sequences)
     rows = sequences[1].rows
     assert not is_conllu([row[:9] for row in rows])
-    assert not is_conllu(rows[1:])  # begins with word 2
-    assert not is_conllu([(*row[:6], "DET", *row[7:]) for row in rows])
+    assert is_conllu(rows[1:])  # begins with word 2: damaged, but nothing else
+    assert is_conllu([(*row[:6], "DET", *row[7:]) for row in rows])
+    assert not is_conllu([("0.0", *row[1:]) for row in rows])
     assert not is_conllu([("one", *row[1:]) for row in rows])
     assert not is_conllu([])
 
@@ -102,16 +106,37 @@ def test_conllu_is_recognised() -> None:
 @pytest.mark.usefixtures("column_files")
 def test_conllu_is_no_file_of_columns(model: str) -> None:
     Path("x.conllu").write_text(SENTENCES)
-    advice = "2: this is CoNLL-U, which parsers read (crfkit train-parser, parse and eval); for a tagger, cut out the"
+    looks = ": this looks like CoNLL-U (ten columns, the first one a number)"
     said = complaint("train", "x.conllu", "--model", "u.crf", "--attributes")
-    assert said.startswith(f"crfkit: x.conllu:1{advice[1:]}")
+    assert said.startswith(f"crfkit: x.conllu:1{looks}")
     for arguments in (
         ("train", "x.conllu", "--model", "u.crf"),
         ("train", "x.conllu", "--model", "u.crf", "--label-column", "3", "--features", "pos"),
-        ("tag", model, "x.conllu"),
-        ("eval", model, "x.conllu"),
     ):
-        assert complaint(*arguments).startswith(f"crfkit: x.conllu:{advice}")
+        assert complaint(*arguments).startswith(
+            f"crfkit: x.conllu:2{looks}: train on it with crfkit train-tagger"
+        )
+    for command in ("tag", "eval"):
+        said = complaint(command, model, "x.conllu")
+        assert said.startswith(f"crfkit: x.conllu:2{looks}, which the model was not trained on: expected a")
+
+
+@pytest.mark.usefixtures("column_files")
+def test_packed_files_and_streams_are_recognised_too(model: str) -> None:
+    looks = ": this looks like CoNLL-U (ten columns, the first one a number)"
+    for name, packer in (("x.xz", lzma), ("x.gz", gzip), ("x.bz2", bz2)):
+        Path(name).write_bytes(packer.compress(SENTENCES.encode()))
+        assert complaint("train", name, "--model", "u.crf").startswith(f"crfkit: {name}:2{looks}")
+        assert complaint("tag", model, name).startswith(f"crfkit: {name}:2{looks}")
+    assert complaint("tag", model, "-", text=SENTENCES).startswith(f"crfkit: <stdin>:2{looks}")
+
+
+@pytest.mark.usefixtures("column_files")
+def test_one_may_insist_on_plain_columns() -> None:
+    Path("x.conllu").write_text(SENTENCES)
+    said = run("train", "x.conllu", "--model", "u.crf", "--plain-columns").stderr
+    assert "the model of iteration" in said
+    assert run("tag", "u.crf", "x.conllu", "--labels-only").stdout
 
 
 @pytest.mark.usefixtures("column_files")

@@ -121,7 +121,7 @@ def test_sentences_without_tags_are_refused() -> None:
     empty = [bare(one) for one in TRAIN]
     with pytest.raises(EmptyDataError, match="no word has a tag in UPOS"):
         TreebankTagger("upos").fit(empty)
-    with pytest.raises(EmptyDataError, match="dev: no word has a tag in XPOS"):
+    with pytest.raises(EmptyDataError, match=r"dev \(<stream>\): no word has a tag in XPOS"):
         TreebankTagger("xpos").fit(TRAIN, dev=empty)
     with pytest.raises(ArgumentError, match="expected sentences as read_conllu gives them"):
         TreebankTagger().fit("text")  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "train": "train",
     "tag": "tag",
+    "train-tagger": "train_tagger",
     "train-parser": "train_parser",
     "parse": "parse",
     "eval": "evaluate",

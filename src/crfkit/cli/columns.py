@@ -35,11 +35,15 @@ def read_labelled(
 ) -> Iterator[Example]:
     """The sequences of a file with a label column, −1 being the last; all other columns are inputs.
 
-    `n_columns` asks for as many columns as the training file has. CoNLL-U is refused unless it is expected (`conllu`).
+    `n_columns` asks for as many columns as the training file has. What looks like CoNLL-U is refused unless it is
+    expected (`conllu`).
     """
     for n, sequence in enumerate(_sequences(path, separator)):
         if n == 0 and not conllu and is_conllu(sequence.rows):
-            raise InputError(_conllu_advice(sequence.place(0)))
+            raise InputError(
+                f"{_looks_like_conllu(sequence.place(0))}: train on it with crfkit train-tagger (a tagger), train-parser "
+                "(a parser) or pipeline train (both); --plain-columns reads it as columns like any other"
+            )
         found = len(sequence.rows[0])
         separated = "" if separator is None else f", separated by {_name_separator(separator)}"
         if found == 1:
@@ -90,7 +94,7 @@ def read_for_model(
             yield Example(sequence.rows, None, sequence)
         else:
             if is_conllu(sequence.rows):
-                raise InputError(_conllu_advice(sequence.place(0)))
+                raise InputError(_other_model(sequence.place(0)))
             expected = f"{_columns(n_inputs + 1)}, with a label"
             if not labels_required:
                 expected = f"{_columns(n_inputs)}, or {n_inputs + 1} with a label"
@@ -137,14 +141,18 @@ def read_attribute_examples(path: Input) -> Iterator[Example]:
                 f"{sequence.place(0)}: found no tab, expected a label and attributes with tabs between them"
             )
         if n == 0 and _may_be_conllu(sequence):
-            raise InputError(_conllu_advice(sequence.place(0)))
+            raise InputError(_other_model(sequence.place(0)))
         yield Example(sequence.items, sequence.labels, sequence)
 
 
-def _conllu_advice(place: str) -> str:
+def _looks_like_conllu(place: str) -> str:
+    return f"{place}: this looks like CoNLL-U (ten columns, the first one a number)"
+
+
+def _other_model(place: str) -> str:
     return (
-        f"{place}: this is CoNLL-U, which parsers read (crfkit train-parser, parse and eval); for a tagger, cut out the "
-        "columns that it needs, such as forms and UPOS tags: grep -v '^[0-9]*[-.]' FILE | cut -f 2,4"
+        f"{_looks_like_conllu(place)}, which the model was not trained on: expected a model of crfkit train-tagger or "
+        "train-parser"
     )
 
 

@@ -16,6 +16,7 @@ from crfkit.cli.progress import Display
 from crfkit.cli.spans import DECODINGS
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
+from crfkit.cli.treebank_tags import evaluate_treebank, is_treebank_tagger
 from crfkit.cli.words import evaluate_file, is_segmenter
 from crfkit.data import read_conllu
 from crfkit.errors import InputError, UnsupportedError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 LEAST = 0.01  # probability of the spans that are counted
+_CONFUSION = "confusion table (gold down, predicted across):"
 _TITLES = {"viterbi": "spans of the best labels", "f1": "spans with the highest expected F1"}
 
 
@@ -121,13 +123,17 @@ def command(model: Path, file: str, threads: int | None, confusion: int, quiet: 
     """Label FILE with MODEL and report how many labels, and which spans, are right.
 
     Spans (labels such as B-NP and I-NP) are counted as conlleval counts them. Where MODEL is a parser, FILE is a treebank
-    (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task. Where it is a word segmenter, FILE has a word and its
-    fields on each line, and EOS or a blank line after each sentence.
+    (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task. Where it is a tagger of treebanks, the tags of FILE
+    (CoNLL-U) are compared, over all words, those of the training set and all others. Where it is a word segmenter, FILE has
+    a word and its fields on each line, and EOS or a blank line after each sentence.
     """
     with Display(quiet=quiet) as display:
         display.stage(f"loading {model}")
         if is_parser(model):
             report, table = _tree_report(model, file, threads, confusion, columns, display)
+        elif is_treebank_tagger(model):
+            found = evaluate_treebank(model, file, display, {"threads": threads, **columns})
+            report, table = str(found), f"{_CONFUSION}\n{found.confusion.table(confusion)}"
         elif is_segmenter(model):
             report, table = str(evaluate_file(model, file, display, {"threads": threads, **columns})), ""
         else:
@@ -170,7 +176,7 @@ def _label_report(
         text += f"\n\n{_TITLES[decode]}:\n{_decoded_report(tagger.crf, kept, decode)}"
     if scored is not None:
         text += f"\n\n{span_precision_recall(*scored)}\n\n{span_calibration(*scored)}"
-    return text, f"confusion table (gold down, predicted across):\n{report.confusion.table(confusion)}"
+    return text, f"{_CONFUSION}\n{report.confusion.table(confusion)}"
 
 
 def _decoded_report(model: "CRF", examples: list[Example], decode: str) -> "SpanReport":

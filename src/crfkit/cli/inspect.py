@@ -8,6 +8,7 @@ import click
 
 from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.streams import open_output
+from crfkit.cli.treebank_tags import is_treebank_tagger, load_treebank_tagger
 from crfkit.cli.words import is_segmenter, load_segmenter
 from crfkit.errors import InputError
 
@@ -136,6 +137,8 @@ def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
         raise InputError(f"--on is about models with patterns, but {model} is a parser")
     if is_segmenter(model):
         estimator: Any = load_segmenter(model, {"on": on}).crf_
+    elif is_treebank_tagger(model):
+        estimator = load_treebank_tagger(model, {"on": on, "threads": None}).crf_
     else:
         estimator = load_parser(model) if is_parser(model) else read_model(model).crf
     description = describe(estimator, top)

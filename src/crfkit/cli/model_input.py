@@ -20,6 +20,8 @@ BLANKS = " "  # runs of blanks and tabs
 _OTHERS = {
     "Parser": "a parser, for crfkit parse",
     "WordSegmenter": "a word segmenter, for crfkit tag, eval and inspect",
+    "TreebankTagger": "a tagger of treebanks, for crfkit tag, eval and inspect",
+    "GraphCRF": "a model of factor graphs, to be used from Python",
 }
 
 
@@ -95,7 +97,8 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
     `n_columns` is for models whose rows may have more columns than they read, `encoding` for those of CRF++.
     """
     from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti, with_columns
-    from crfkit.models import CRF, load
+    from crfkit.models import CRF
+    from crfkit.pipeline import load
 
     begins = read_bytes(path, 8) if path.is_file() else b""  # of anything else `load` complains
     toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)

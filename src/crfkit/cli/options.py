@@ -37,8 +37,12 @@ def add_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return add
 
 
-def training_options(optimizer: str, held_out: str) -> Callable[[Command], Command]:
-    """The options of all commands that train, with their default optimizer and what they hold out: a file, a treebank."""
+def training_options(optimizer: str | None, held_out: str) -> Callable[[Command], Command]:
+    """The options of all commands that train, with their default optimizer and what they hold out: a file, a treebank.
+
+    Without a default optimizer, it goes by the data.
+    """
+    by_data = "" if optimizer else "  [default: by the number of tags]"
     return add_options(
         click.option(
             "--dev",
@@ -57,7 +61,7 @@ def training_options(optimizer: str, held_out: str) -> Callable[[Command], Comma
             default=optimizer,
             show_default=True,
             metavar="NAME",
-            help=f"How to minimise: {', '.join((AUTO, *OPTIMIZERS))}.",
+            help=f"How to minimise: {', '.join((AUTO, *OPTIMIZERS))}.{by_data}",
         ),
         click.option("--max-iterations", type=int, help="Iterations at most.  [default: the optimizer's]"),
         click.option(

@@ -105,7 +105,8 @@ def is_parser(path: Path) -> bool:
 
 def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     """Load a parser for use on so many threads."""
-    from crfkit.models import Parser, load
+    from crfkit.models import Parser
+    from crfkit.pipeline import load
 
     parser = load(path)
     if not isinstance(parser, Parser):

@@ -16,6 +16,7 @@ from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.models import CRF, Parser
+    from crfkit.pipeline import TreebankTagger
 
 # Exit status after Ctrl-C (128 + SIGINT) and after SIGTERM: a script that goes on would take the model for finished.
 INTERRUPTED, TERMINATED = 130, 143
@@ -58,7 +59,7 @@ def check_outputs(model: Path, checkpoint: Path | None, sources: Sequence[Path |
         raise InputError(f"{model}: the model would replace the checkpoint, expected two paths")
 
 
-def fit(model: "CRF | Parser", *data: Any, **settings: Any) -> bool:
+def fit(model: "CRF | Parser | TreebankTagger", *data: Any, **settings: Any) -> bool:
     """Train a model; True when Ctrl-C ended it, with the best weights until then."""
     from crfkit.models import SequencesSkipped, TrainingInterrupted, UnknownLabels
     from crfkit.optimizers import StopReason
@@ -73,7 +74,7 @@ def fit(model: "CRF | Parser", *data: Any, **settings: Any) -> bool:
 
 def train_and_save(
     train: Callable[..., bool],
-    model: "CRF | Parser",
+    model: "CRF | Parser | TreebankTagger",
     path: Path,
     options: dict[str, Any],
     display: Display,
@@ -89,7 +90,7 @@ def train_and_save(
 
 
 def keep_model(
-    model: "CRF | Parser",
+    model: "CRF | Parser | TreebankTagger",
     path: Path,
     say: Callable[[str], None],
     *,
@@ -108,10 +109,11 @@ def keep_model(
     with postpone_signals():
         found = _save(partial(model.save, metadata=metadata), path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
-    if isinstance(model, CRF):
-        for line in _grown_words(model):
+    crf = getattr(model, "crf_", model)  # of a tagger
+    if isinstance(crf, CRF):
+        for line in _grown_words(crf):
             say(line)
-        sizes = f"{model.n_features_:,} features, {sizes}"
+        sizes = f"{crf.n_features_:,} features, {sizes}"
     if model.optimizer == "auto":
         say(model.optimizer_reason_)
     say(f"{model.stop_message_}; the model of iteration {model.n_iter_} is in {found}")

@@ -22,6 +22,7 @@ from crfkit.cli.streams import (
     open_output,
     writes_to_terminal,
 )
+from crfkit.cli.treebank_tags import is_treebank_tagger, tag_treebank
 from crfkit.cli.words import is_segmenter, tag_file
 
 if TYPE_CHECKING:
@@ -105,6 +106,9 @@ def command(
     --allowed-column it has one more, with the labels that each word may have. A model that was trained on attributes reads
     a file of attributes. MODEL may be one of CRFsuite, CRF++ or Wapiti; rows may then have more columns than it reads.
 
+    Where MODEL is a tagger of treebanks (crfkit train-tagger), FILE is CoNLL-U, and its column is filled in place; with
+    --marginals, MISC has the probability of each tag.
+
     Where MODEL is a word segmenter, each line of FILE is a text, and its words come back as MeCab writes them.
 
     With --spans a line has the number of a sequence, start, end (exclusive, counted from 0), label, probability and text.
@@ -118,6 +122,9 @@ def command(
         if is_segmenter(model):
             nbest = options.pop("nbest")
             tag_file(model, file, output, display, nbest, {"format": form, **options})
+            return
+        if is_treebank_tagger(model):
+            tag_treebank(model, file, output, display, {"format": form, **options})
             return
         tagger = load_tagger(model, n_threads=options["threads"], n_columns=options["columns"])
         local = tagger.crf.locally_normalised_

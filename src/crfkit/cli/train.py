@@ -149,6 +149,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
 @click.option(
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
+@click.option("--plain-columns", is_flag=True, help="Read what looks like CoNLL-U as columns like any other.")
 @training_options("lbfgs", "file")
 @catch_termination()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
@@ -158,7 +159,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     line ends a sentence. Without --template and --features, the preset names is
     used for span labels such as B-LOC, and pos for all others: features of the word in column 0, and for names of the
     part of speech in column 1, where there is one.
-    With --attributes, FILE is one of CRFsuite's.
+    With --attributes, FILE is one of CRFsuite's. Treebanks (CoNLL-U) are for train-tagger and train-parser.
 
     Ctrl-C ends training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A run
     with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
@@ -236,7 +237,7 @@ def read_files(
         return (*_read_attribute_files(file, dev, options, counted), {})
     reading = {"label_column": label_column, "separator": options["separator"]}
     # Whoever writes a template, or patterns, says which columns of CoNLL-U it reads.
-    conllu = options["template"] is not None or options["wapiti_patterns"] is not None
+    conllu = any(options[name] for name in ("template", "wapiti_patterns", "plain_columns"))
     examples = list(counted(read_labelled(file, conllu=conllu, **reading)))
     n_columns = len(examples[0].inputs[0]) + 1
     if reading["separator"] is None:

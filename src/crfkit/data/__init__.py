@@ -10,7 +10,16 @@ from crfkit.lazy import lazy_names
 if TYPE_CHECKING:
     from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
     from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
-    from crfkit.data.conllu import EmptyNode, Multiword, Sentence, Word, is_conllu, read_conllu, write_conllu
+    from crfkit.data.conllu import (
+        CommentsDropped,
+        EmptyNode,
+        Multiword,
+        Sentence,
+        Word,
+        is_conllu,
+        read_conllu,
+        write_conllu,
+    )
     from crfkit.data.files import number_lines, read_bytes, read_text
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
@@ -30,6 +39,7 @@ __all__ = [
     "MAX_WEIGHT",
     "AttributeSequence",
     "ColumnSequence",
+    "CommentsDropped",
     "EmptyNode",
     "InputError",
     "MissingFileError",
@@ -64,7 +74,16 @@ __all__ = [
 _LAZY = {  # what only labels reads no files of these kinds
     "attributes": ("AttributeSequence", "item_of", "read_attributes", "write_attributes"),
     "columns": ("AUTO", "ColumnSequence", "read_columns", "write_columns"),
-    "conllu": ("EmptyNode", "Multiword", "Sentence", "Word", "is_conllu", "read_conllu", "write_conllu"),
+    "conllu": (
+        "CommentsDropped",
+        "EmptyNode",
+        "Multiword",
+        "Sentence",
+        "Word",
+        "is_conllu",
+        "read_conllu",
+        "write_conllu",
+    ),
     "files": ("number_lines", "read_bytes", "read_text"),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),

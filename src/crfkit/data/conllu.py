@@ -7,6 +7,7 @@ a node that was not written at all.
 """
 
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,12 @@ class Multiword(NamedTuple):
     form: str
     misc: str
     feats: str = "_"  # Typo=Yes in some treebanks
+    lemma: str = "_"  # this and all that follows is _ in files that keep to the format
+    upos: str = "_"
+    xpos: str = "_"
+    head: str = "_"
+    deprel: str = "_"
+    deps: str = "_"
 
 
 class EmptyNode(NamedTuple):
@@ -56,6 +63,12 @@ class EmptyNode(NamedTuple):
     feats: str
     deps: str
     misc: str
+    head: str = "_"  # this and the relation are _ in files that keep to the format
+    deprel: str = "_"
+
+
+class CommentsDropped(UserWarning):
+    """Comments at the end of a file that belong to no sentence were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +92,15 @@ class Sentence:
 
 
 def is_conllu(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the rows of a column file are a sentence of CoNLL-U: ten columns, nodes numbered from 1, heads.
+    """Whether the rows of a column file look like CoNLL-U: ten columns, the first one a number, a range or a decimal.
 
     >>> is_conllu([("1", "dogs", "dog", "NOUN", "_", "_", "0", "root", "_", "_")])
     True
     """
-    number = 0
-    for row in rows:
-        if len(row) != 10 or not (row[6] == "_" or row[6].isdecimal()):
-            return False
-        if _WORD.fullmatch(row[0]):
-            number += 1
-            if row[0] != str(number):
-                return False
-        elif not (_RANGE.fullmatch(row[0]) or _EMPTY.fullmatch(row[0])):
-            return False
-    return number > 0
+    numbers = (_WORD, _RANGE, _EMPTY)
+    return len(rows) > 0 and all(
+        len(row) == 10 and any(number.fullmatch(row[0]) for number in numbers) for row in rows
+    )
 
 
 def read_conllu(source: Source) -> Iterator[Sentence]:
@@ -109,9 +115,10 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
     name = source_name(source)
     reader = _Reader(name)
     empty = True
+    number = 0
     for number, line in number_lines(source):
         if line.startswith("#"):
-            reader.comment(line)
+            reader.comment(number, line)
         elif line.strip(" \t"):
             reader.read(number, line)
         elif reader.line:
@@ -123,6 +130,12 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
         yield reader.finish()
     if empty:
         raise FileFormatError(f"{name}: the file has no sentence, expected CoNLL-U")
+    if reader.comments and not reader.line:
+        warnings.warn(
+            f"{name}:{number}: the file ends in comments without a sentence, which are left out",
+            CommentsDropped,
+            stacklevel=2,
+        )
 
 
 def write_conllu(sentences: Iterable[Sentence], target: Target) -> None:
@@ -167,11 +180,14 @@ class _Writer:
                 head = "_" if word.head is None else str(word.head)
                 yield self.check(str(number), *word[:5], head, *word[6:])
             while empty is not None and empty.after == number:
-                yield self.check(f"{number}.{empty.rank}", *empty[2:7], "_", "_", *empty[7:])
+                yield self.check(
+                    f"{number}.{empty.rank}", *empty[2:7], empty.head, empty.deprel, empty.deps, empty.misc
+                )
                 empty = next(empty_nodes, None)
             if multiword is not None and multiword.first == number + 1:
-                first, last, form, misc, feats = multiword
-                yield self.check(f"{first}-{last}", form, "_", "_", "_", feats, "_", "_", "_", misc)
+                first, last, form, misc, feats, lemma, upos, xpos, head, deprel, deps = multiword
+                rest = (feats, head, deprel, deps, misc)
+                yield self.check(f"{first}-{last}", form, lemma, upos, xpos, *rest)
                 multiword = next(multiwords, None)
         for left in (multiword, empty):
             if left is not None:
@@ -205,13 +221,19 @@ class _Reader:
         self.line = 0  # 0: no node was read yet
         self.last_line = 0
 
-    def comment(self, line: str) -> None:
+    def comment(self, number: int, line: str) -> None:
+        if "\r" in line:
+            self.complain(number, "found a carriage return inside of the comment, expected line feeds")
         self.comments.append(line)
         if self.line:
             self.gaps.append(len(self.words) + len(self.multiwords) + len(self.empty_nodes))
 
     def read(self, number: int, line: str) -> None:
         columns = line.split("\t")
+        if "\r" in line:
+            self.complain(
+                number, "found a carriage return inside of the line, expected line feeds as line ends"
+            )
         if len(columns) != 10:
             self.complain(number, f"found {len(columns)} tab-separated columns, expected the 10 of CoNLL-U")
         self.line = self.line or number
@@ -220,7 +242,9 @@ class _Reader:
         if _WORD.fullmatch(node):
             self.word(number, columns)
         elif found := _RANGE.fullmatch(node):
-            self.multiword(number, Multiword(int(found[1]), int(found[2]), form, rest[-1], rest[3]))
+            lemma, upos, xpos, feats, *links, misc = rest
+            written = (form, misc, feats, lemma, upos, xpos, *links)
+            self.multiword(number, Multiword(int(found[1]), int(found[2]), *written))
         elif found := _EMPTY.fullmatch(node):
             self.empty_node(number, int(found[1]), int(found[2]), columns)
         else:
@@ -255,8 +279,9 @@ class _Reader:
             self.complain(
                 number, f"the ID is {after}.{rank} after the range {written}, expected it before that"
             )
-        _, form, lemma, upos, xpos, feats, _, _, deps, misc = columns
-        self.empty_nodes.append(EmptyNode(after, rank, form, lemma, upos, xpos, feats, deps, misc))
+        _, form, lemma, upos, xpos, feats, head, deprel, deps, misc = columns
+        tags = (form, lemma, upos, xpos, feats)
+        self.empty_nodes.append(EmptyNode(after, rank, *tags, deps, misc, head, deprel))
 
     def finish(self) -> Sentence:
         if not self.words:

@@ -41,7 +41,7 @@ from crfkit.models.training.data_warnings import MissingColumns, UninformativeDa
 from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postpone_signals, terminable
 from crfkit.models.training.merged_objective import MergedObjective, choose_objective
-from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback
+from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback, Report
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.word_segmenter import Word, WordSegmenter
 
@@ -66,6 +66,7 @@ __all__ = [
     "Parser",
     "Progress",
     "ProgressCallback",
+    "Report",
     "ScoredLabels",
     "ScoredSentence",
     "SequencesSkipped",

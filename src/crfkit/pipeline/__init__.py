@@ -8,18 +8,18 @@ if TYPE_CHECKING:
     from crfkit.pipeline.loading import load
     from crfkit.pipeline.tag_columns import TagColumns
     from crfkit.pipeline.tagger import TreebankTagger
-    from crfkit.pipeline.tagger_settings import choose_crf
+    from crfkit.pipeline.tagger_settings import ChosenCRF, choose_crf
     from crfkit.pipeline.tokenizer import Tokenizer
     from crfkit.pipeline.written_text import raw_text
 
-__all__ = ["TagColumns", "Tokenizer", "TreebankTagger", "choose_crf", "load", "raw_text"]
+__all__ = ["ChosenCRF", "TagColumns", "Tokenizer", "TreebankTagger", "choose_crf", "load", "raw_text"]
 
 _LAZY = {
     "loading": ("load",),
     "written_text": ("raw_text",),
     "tag_columns": ("TagColumns",),
     "tagger": ("TreebankTagger",),
-    "tagger_settings": ("choose_crf",),
+    "tagger_settings": ("ChosenCRF", "choose_crf"),
     "tokenizer": ("Tokenizer",),
 }
 

@@ -15,15 +15,15 @@ from crfkit.evaluation import TagReport, evaluate_tags
 from crfkit.features import check_sentences
 from crfkit.models import (
     CRF,
-    LOGGER,
     Checkpoint,
     ModelFile,
     NotFittedError,
     ProgressCallback,
+    Report,
     UnknownLabels,
     write_model_file,
 )
-from crfkit.optimizers import StopReason
+from crfkit.optimizers import Optimizer, StopReason
 from crfkit.pipeline.tag_columns import TagColumns
 from crfkit.pipeline.tagger_settings import choose_crf
 
@@ -85,17 +85,14 @@ class TreebankTagger:
         """
         columns = TagColumns.parse(self.tag)
         given = check_sentences(sentences)
-        known = columns.known_labels(given)
-        if not known:
-            raise EmptyDataError(f"no word has a tag in {str(columns).upper()}: there is nothing to learn")
+        known = _check_tags(columns, given, "sentences")
         held_out = None
         if dev is not None:
             dev = check_sentences(dev, "dev")
-            if not columns.known_labels(dev):
-                raise EmptyDataError(f"dev: no word has a tag in {str(columns).upper()}")
+            _check_tags(columns, dev, "dev")
             held_out = (_forms(dev), columns.annotate(dev, known))
         crf, reason = self._untrained(columns, known)
-        LOGGER.info("%s", reason, extra={"note": True})
+        Report(verbose).stage(reason)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownLabels)  # rare tags of dev are simply wrong
             crf.fit(
@@ -158,6 +155,16 @@ class TreebankTagger:
     def classes_(self) -> list[str]:
         """The tags, in the order of the columns of `predict_marginals`; joint ones with tabs between the columns."""
         return self._trained().classes_
+
+    @property
+    def optimizer(self) -> Optimizer | str:
+        """The optimizer of the CRF; "auto" where that is yet to be chosen."""
+        return self.crf.optimizer if isinstance(self.crf, CRF) else AUTO
+
+    @property
+    def optimizer_reason_(self) -> str:
+        """Why this optimizer was used."""
+        return self._trained().optimizer_reason_
 
     @property
     def weights_(self) -> Float64s:
@@ -230,6 +237,15 @@ class TreebankTagger:
         if self.crf != AUTO:
             raise ArgumentError(f"crf is {self.crf!r}, expected 'auto' or a CRF")
         return choose_crf(columns, known, self.n_threads)
+
+
+def _check_tags(columns: TagColumns, sentences: list[Sentence], what: str) -> list[str]:
+    """The tags of sentences, of which there must be one at least."""
+    known = columns.known_labels(sentences)
+    if not known:
+        where = f"{what} ({sentences[0].source})" if sentences else what
+        raise EmptyDataError(f"{where}: no word has a tag in {str(columns).upper()}")
+    return known
 
 
 def _forms(sentences: Iterable[Sentence]) -> list[list[str]]:
