@@ -1,4 +1,4 @@
-"""`crfkit eval`: how well a model labels, or parses, a file whose labels or trees are known."""
+"""`crfkit eval`: how well a model labels, or parses, a file whose labels or trees are known; treebanks compared."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -16,9 +16,9 @@ from crfkit.cli.progress import Display
 from crfkit.cli.spans import DECODINGS
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
-from crfkit.cli.treebank_tags import evaluate_treebank, is_treebank_tagger
+from crfkit.cli.treebank_tags import evaluate_tagger, is_treebank_tagger
 from crfkit.cli.words import evaluate_file, is_segmenter
-from crfkit.data import read_conllu
+from crfkit.data import number_lines, read_conllu
 from crfkit.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -93,6 +93,15 @@ def evaluate_parser(parser: "Parser", sentences: "Iterable[Sentence]") -> "TreeR
     return evaluate_trees(gold, predicted)
 
 
+def is_treebank(path: Path) -> bool:
+    """Whether the first line of a file that is no comment has the ten columns of CoNLL-U."""
+    try:
+        lines = (line for _, line in number_lines(path) if line.strip() and not line.startswith("#"))
+        return next(lines, "").count("\t") == 9
+    except InputError:  # no text, or no file; loading it as a model reports what is wrong
+        return False
+
+
 @click.command("eval", short_help="Compare a model's labels, or trees, with those of a file.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=str)
@@ -126,13 +135,18 @@ def command(model: Path, file: str, threads: int | None, confusion: int, quiet: 
     (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task. Where it is a tagger of treebanks, the tags of FILE
     (CoNLL-U) are compared, over all words, those of the training set and all others. Where it is a word segmenter, FILE has
     a word and its fields on each line, and EOS or a blank line after each sentence.
+
+    Where MODEL is a treebank (CoNLL-U) itself, it is the gold one, and FILE what some system made of its text: tokens,
+    sentences, tags, lemmas and trees are compared as in the CoNLL-2018 shared task.
     """
     with Display(quiet=quiet) as display:
         display.stage(f"loading {model}")
-        if is_parser(model):
+        if is_treebank(model):
+            report, table = _treebank_report(model, file, columns, display), ""
+        elif is_parser(model):
             report, table = _tree_report(model, file, threads, confusion, columns, display)
         elif is_treebank_tagger(model):
-            found = evaluate_treebank(model, file, display, {"threads": threads, **columns})
+            found = evaluate_tagger(model, file, display, {"threads": threads, **columns})
             report, table = str(found), f"{_CONFUSION}\n{found.confusion.table(confusion)}"
         elif is_segmenter(model):
             report, table = str(evaluate_file(model, file, display, {"threads": threads, **columns})), ""
@@ -198,11 +212,25 @@ def _tree_report(
     display: Display,
 ) -> tuple[str, str]:
     """The report on trees, and the table of relations."""
-    for name, value in columns.items():
-        if value is not None and value is not False:
-            option = "--" + name.replace("_", "-")
-            raise InputError(f"{option} is about files of columns and labels, but {model} is a parser")
+    _refuse_column_options(columns, f"{model} is a parser")
     parser = load_parser(model, n_threads=threads)
     display.stage(f"parsing {file}", "sentences")
     report = evaluate_parser(parser, display.count(read_conllu(open_input(file))))
     return str(report), report.table(n_relations)
+
+
+def _treebank_report(gold: Path, file: str, columns: dict[str, Any], display: Display) -> str:
+    """The table of the CoNLL-2018 shared task."""
+    from crfkit.evaluation import evaluate_treebank
+
+    _refuse_column_options(columns, f"{gold} is a treebank")
+    display.stage(f"reading {file}", "sentences")
+    system = file if file != "-" else list(display.count(read_conllu(open_input(file))))
+    return str(evaluate_treebank(gold, system))
+
+
+def _refuse_column_options(columns: dict[str, Any], reason: str) -> None:
+    for name, value in columns.items():
+        if value is not None and value is not False:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option} is about files of columns and labels, but {reason}")

@@ -68,7 +68,7 @@ def tag_treebank(
         tag_sentences(tagger, chunks, stream, probabilities=probabilities)
 
 
-def evaluate_treebank(path: Path, file: str, display: Display, options: dict[str, Any]) -> "TagReport":
+def evaluate_tagger(path: Path, file: str, display: Display, options: dict[str, Any]) -> "TagReport":
     """`crfkit eval` with a tagger of treebanks."""
     from crfkit.evaluation import evaluate_tags
     from crfkit.pipeline import TagColumns

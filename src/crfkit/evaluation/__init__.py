@@ -1,6 +1,7 @@
 """How good predictions are: labels of positions, spans of positions, words of texts, dependency trees."""
 
-from crfkit.evaluation.counts import Counts
+from crfkit.evaluation.arcs import CONTENT_RELATIONS, FUNCTIONAL_RELATIONS, UNIVERSAL_FEATURES, relation_of
+from crfkit.evaluation.counts import AlignedCounts, Counts
 from crfkit.evaluation.labels import (
     SCHEMES,
     Confusion,
@@ -36,14 +37,8 @@ from crfkit.evaluation.span_probabilities import (
     span_precision_recall,
 )
 from crfkit.evaluation.tags import Share, TagReport, evaluate_tags
-from crfkit.evaluation.trees import (
-    CONTENT_RELATIONS,
-    FUNCTIONAL_RELATIONS,
-    UNIVERSAL_FEATURES,
-    TreeReport,
-    evaluate_trees,
-    relation_of,
-)
+from crfkit.evaluation.treebanks import TREEBANK_METRICS, TreebankReport, evaluate_treebank
+from crfkit.evaluation.trees import TreeReport, evaluate_trees
 from crfkit.evaluation.words import WordReport, place_words, word_report
 from crfkit.structures import Span
 
@@ -52,8 +47,10 @@ __all__ = [
     "FUNCTIONAL_RELATIONS",
     "METRICS",
     "SCHEMES",
+    "TREEBANK_METRICS",
     "TREE_METRICS",
     "UNIVERSAL_FEATURES",
+    "AlignedCounts",
     "Bin",
     "Calibration",
     "Confusion",
@@ -70,12 +67,14 @@ __all__ = [
     "SpanReport",
     "TagReport",
     "TreeReport",
+    "TreebankReport",
     "WordReport",
     "accuracy",
     "as_score",
     "confusion",
     "evaluate",
     "evaluate_tags",
+    "evaluate_treebank",
     "evaluate_trees",
     "make_scorer",
     "measure",

@@ -26,3 +26,15 @@ class Counts:
         """Harmonic mean of precision and recall: 2 · correct / (predicted + gold)."""
         both = self.predicted + self.gold
         return 2 * self.correct / both if both else 0.0
+
+
+@dataclass(frozen=True)
+class AlignedCounts(Counts):
+    """Counts of things that are properties of words, which are aligned first."""
+
+    aligned: int  # gold words that a word of the prediction is aligned with
+
+    @property
+    def aligned_accuracy(self) -> float:
+        """correct / aligned."""
+        return self.correct / self.aligned if self.aligned else 0.0

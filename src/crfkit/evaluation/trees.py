@@ -14,32 +14,14 @@ so that gold and prediction have different ones.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from crfkit.data import Sentence, Word
+from crfkit.data import Sentence
 from crfkit.errors import ShapeError, TreeError
+from crfkit.evaluation.arcs import ARC_METRICS, TreebankWords, count_aligned, relation_of
 from crfkit.evaluation.counts import Counts
-
-_CONTENT = (
-    "nsubj obj iobj csubj ccomp xcomp obl vocative expl dislocated advcl advmod discourse nmod appos nummod acl amod "
-    "conj fixed flat compound list parataxis orphan goeswith reparandum root dep"
-)
-_FUNCTIONAL = "aux cop mark det clf case cc"
-_FEATURES = (
-    "PronType NumType Poss Reflex Foreign Abbr Gender Animacy Number Case Definite Degree VerbForm Mood Tense Aspect "
-    "Voice Evident Polarity Person Polite"
-)
-
-CONTENT_RELATIONS = frozenset(_CONTENT.split())
-"""The relations of Universal Dependencies between content words."""
-
-FUNCTIONAL_RELATIONS = frozenset(_FUNCTIONAL.split())
-"""The relations of function words to the content words that they belong to."""
-
-UNIVERSAL_FEATURES = frozenset(_FEATURES.split())
-"""The names of the features that MLAS compares."""
 
 
 @dataclass(frozen=True)
@@ -127,68 +109,41 @@ def evaluate_trees(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> T
         raise ShapeError(
             f"there are {len(gold)} gold sentences and {len(predicted)} predicted ones, expected as many"
         )
-    n_words = n_heads = n_labels = n_trees = n_morphology = n_lemmas = 0
+    n_labels = n_trees = 0
     n_gold, n_predicted, n_correct = Counter[str](), Counter[str](), Counter[str]()  # arcs by relation
     for right, found in zip(gold, predicted, strict=True):
         _check(right, found)
-        functional, found_functional = _functional(right), _functional(found)
         whole = True
-        for number, (g, p) in enumerate(zip(right.words, found.words, strict=True), 1):
+        for g, p in zip(right.words, found.words, strict=True):
             relation, guess = relation_of(g), relation_of(p)
             correct = g.head == p.head and relation == guess
             whole = whole and correct
-            n_words += 1
-            n_heads += g.head == p.head
             n_labels += relation == guess
             n_gold[relation] += 1
             n_predicted[guess] += 1
-            if correct:
-                n_correct[relation] += 1
-            if correct and relation in CONTENT_RELATIONS:
-                same = functional[number] == found_functional[number]
-                n_morphology += same and _morphology(g) == _morphology(p)
-                n_lemmas += g.lemma in ("_", p.lemma)
+            n_correct[relation] += correct
         n_trees += whole
+    words, found_words = TreebankWords.of(gold), TreebankWords.of(predicted)
+    counts = count_aligned(words, found_words, range(len(words.words)), ARC_METRICS)
     names = sorted(n_gold | n_predicted, key=lambda name: (-n_gold[name], name))
-    relations = {name: Counts(n_correct[name], n_predicted[name], n_gold[name]) for name in names}
-    of_content = [relations[name] for name in names if name in CONTENT_RELATIONS]
-    content = Counts(
-        *(sum(getattr(part, kind) for part in of_content) for kind in ("correct", "predicted", "gold"))
-    )
     return TreeReport(
         n_sentences=len(gold),
-        n_words=n_words,
-        n_heads=n_heads,
+        n_words=len(words.words),
+        n_heads=int(counts["UAS"].correct),
         n_labels=n_labels,
-        n_arcs=n_correct.total(),
+        n_arcs=int(counts["LAS"].correct),
         n_trees=n_trees,
-        content=content,
-        content_morphology=replace(content, correct=n_morphology),
-        content_lemmas=replace(content, correct=n_lemmas),
-        relations=MappingProxyType(relations),
+        content=_unaligned(counts["CLAS"]),
+        content_morphology=_unaligned(counts["MLAS"]),
+        content_lemmas=_unaligned(counts["BLEX"]),
+        relations=MappingProxyType(
+            {name: Counts(n_correct[name], n_predicted[name], n_gold[name]) for name in names}
+        ),
     )
 
 
-def relation_of(word: Word) -> str:
-    """The relation of a word to its head, without its subtype."""
-    return word.deprel.partition(":")[0]
-
-
-def _functional(sentence: Sentence) -> list[list[Hashable]]:
-    """For the root and each word (from 1) the function words that belong to it, with all that MLAS compares."""
-    children: list[list[Hashable]] = [[] for _ in range(len(sentence.words) + 1)]
-    for number, word in enumerate(sentence.words, 1):
-        if word.head is not None and relation_of(word) in FUNCTIONAL_RELATIONS:
-            children[word.head].append((number, relation_of(word), _morphology(word)))
-    return children
-
-
-def _morphology(word: Word) -> tuple[str, frozenset[str]]:
-    """Part of speech and universal features."""
-    features = word.feats.split("|")
-    return word.upos, frozenset(
-        feature for feature in features if feature.partition("=")[0] in UNIVERSAL_FEATURES
-    )
+def _unaligned(counts: Counts) -> Counts:
+    return Counts(counts.correct, counts.predicted, counts.gold)
 
 
 def _check(gold: Sentence, predicted: Sentence) -> None:
