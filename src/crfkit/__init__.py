@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         PassiveAggressive,
         StopReason,
     )
-    from crfkit.pipeline import Tokenizer, TreebankTagger, load
+    from crfkit.pipeline import Lemmatizer, Tokenizer, TreebankTagger, load
     from crfkit.structures import (
         END,
         START,
@@ -93,7 +93,7 @@ _NAMES = {
         "StopReason",
         "TRON",
     ],
-    "pipeline": ["Tokenizer", "TreebankTagger", "load"],
+    "pipeline": ["Lemmatizer", "Tokenizer", "TreebankTagger", "load"],
     "report": [],
     "structures": [
         "Affixes",
@@ -139,6 +139,7 @@ __all__ = [
     "Growth",
     "InputError",
     "Lattice",
+    "Lemmatizer",
     "Newton",
     "Ngrams",
     "Parser",

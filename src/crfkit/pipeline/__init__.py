@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from crfkit.pipeline.lemmatizer import Lemmatizer
     from crfkit.pipeline.loading import load
     from crfkit.pipeline.tag_columns import TagColumns
     from crfkit.pipeline.tagger import TreebankTagger
@@ -12,9 +13,19 @@ if TYPE_CHECKING:
     from crfkit.pipeline.tokenizer import Tokenizer
     from crfkit.pipeline.written_text import raw_text
 
-__all__ = ["ChosenCRF", "TagColumns", "Tokenizer", "TreebankTagger", "choose_crf", "load", "raw_text"]
+__all__ = [
+    "ChosenCRF",
+    "Lemmatizer",
+    "TagColumns",
+    "Tokenizer",
+    "TreebankTagger",
+    "choose_crf",
+    "load",
+    "raw_text",
+]
 
 _LAZY = {
+    "lemmatizer": ("Lemmatizer",),
     "loading": ("load",),
     "written_text": ("raw_text",),
     "tag_columns": ("TagColumns",),

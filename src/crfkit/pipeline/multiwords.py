@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from crfkit.pipeline.edit_scripts import common_part
+
 Words = tuple[str, ...]
 
 _LONGEST_AFFIX = 8
@@ -31,7 +33,7 @@ class Rule(NamedTuple):
         """The rules that make these words of a token, one for each word that may be the stem; the longest stem first."""
         found = []
         for i, word in enumerate(words):
-            length, begin, start = _common(token, word)
+            length, begin, start = common_part(token, word)
             front, end = token[:begin], token[begin + length :]
             rule = cls(words[:i], front, word[:start], end, word[start + length :], words[i + 1 :])
             if length:
@@ -100,19 +102,6 @@ def _affixes(token: str, *, ends: bool = True, begins: bool = True) -> list[str]
         if begins:
             found.append(f"{token[:n]}-")
     return found
-
-
-def _common(token: str, word: str) -> tuple[int, int, int]:
-    """The longest common substring: its length, where it begins in the token, and where in the word."""
-    best = (0, 0, 0)
-    row = [0] * (len(word) + 1)
-    for i, character in enumerate(token, 1):
-        above = 0
-        for j, other in enumerate(word, 1):
-            above, row[j] = row[j], above + 1 if character == other else 0
-            if row[j] > best[0]:
-                best = (row[j], i - row[j], j - row[j])
-    return best
 
 
 def _cased(words: Words, stripped: str, token: str) -> Words:
