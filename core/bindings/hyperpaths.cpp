@@ -6,10 +6,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "hyperpaths/array_hypergraph.hpp"
 #include "hyperpaths/engine.hpp"
+#include "hyperpaths/k_best.hpp"
 #include "hyperpaths/viterbi.hpp"
 
 namespace nb = nanobind;
@@ -77,17 +79,31 @@ class ScoredHypergraph {
         check_possible(score);
         return nb::make_tuple(score, new_array(edges));
     }
+    nb::list k_best(std::int64_t k) const {
+        std::vector<ScoredLabels> found;
+        unlocked([&] {
+            KBestHyperpaths paths(graph_);
+            while (static_cast<std::int64_t>(found.size()) < k && paths.next()) {
+                found.push_back({paths.score(), {}});
+                paths.each([&](std::int64_t, std::int64_t e) {
+                    found.back().labels.push_back(static_cast<std::int32_t>(e));
+                });
+            }
+        });
+        return as_list(found);
+    }
     nb::object sample(const Array<double>& uniforms) const {
         std::vector<std::int32_t> edges;
         unlocked([&] {
             HyperpathEngine engine;
+            std::size_t used = 0;
             check_possible(engine.log_partition(graph_));
             engine.sample(
                 graph_,
                 [&] {
-                    if (edges.size() == uniforms.size())
-                        throw std::invalid_argument("there must be a uniform number for each edge");
-                    return uniforms.data()[edges.size()];
+                    if (used == uniforms.size())
+                        throw std::invalid_argument("there must be a uniform number for each choice");
+                    return uniforms.data()[used++];
                 },
                 [&](std::int64_t, std::int64_t e) { edges.push_back(static_cast<std::int32_t>(e)); });
         });
@@ -123,6 +139,7 @@ void bind_hyperpaths(nb::module_& m) {
         .def("hessian_vector", &ScoredHypergraph::hessian_vector, "direction"_a)
         .def("entropy", &ScoredHypergraph::entropy)
         .def("decode", &ScoredHypergraph::decode)
+        .def("k_best", &ScoredHypergraph::k_best, "k"_a)
         .def("sample", &ScoredHypergraph::sample, "uniforms"_a);
 }
 

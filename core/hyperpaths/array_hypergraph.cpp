@@ -3,22 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/hyperpath_rows.hpp"
-
 namespace crfkit {
-
-// Scores within ±177 have weights of exponent 0, as Wide::exp would give them: 256 log 2 = 177.4.
-void ArrayHypergraph::weigh() {
-    weights_.resize(scores_.size());
-    exponents_.clear();
-    if (hyperpath_kernels().weigh(scores_.data(), n_edges(), 177.0, weights_.data())) return;
-    exponents_.resize(scores_.size());
-    for (std::size_t e = 0; e < scores_.size(); ++e) {
-        const Wide weight = Wide::exp(scores_[e]);
-        weights_[e] = weight.mantissa;
-        exponents_[e] = weight.exponent;
-    }
-}
 
 void ArrayHypergraph::check() const {
     if (n_nodes() < 1) throw std::invalid_argument("a hypergraph has at least one node, the goal");

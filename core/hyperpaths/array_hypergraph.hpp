@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "hyperpaths/edge_weights.hpp"
 #include "hyperpaths/graph.hpp"
 
 namespace crfkit {
@@ -16,16 +17,15 @@ namespace crfkit {
 //       graph.add_edge(left, right, score) for each edge into it;    // kNoTail: the edge has no such tail
 //       node = graph.add_node();
 //   graph.weigh();                     // after the last change of scores, before sums are asked for
-// Numbers of nodes are below 2^31. add_edge and add_node check nothing; check() does. Scores may be changed
-// afterwards through scores(), for another weigh(), while the edges remain.
+// The number of an edge is its place in the order of all edges. Numbers of nodes are below 2^31. add_edge and
+// add_node check nothing; check() does. Scores may be changed afterwards through scores(), for another
+// weigh(), while the edges remain.
 class ArrayHypergraph {
   public:
     void clear() {
         edge_ptr_.assign(1, 0);
         tails_.clear();
         scores_.clear();
-        weights_.clear();
-        exponents_.clear();
     }
     void add_edge(std::int64_t left, std::int64_t right, double score) {
         tails_.push_back({static_cast<std::int32_t>(left), static_cast<std::int32_t>(right)});
@@ -37,7 +37,7 @@ class ArrayHypergraph {
         return n_nodes() - 1;
     }
     // weight(e) = exp(score(e)), for all edges.
-    void weigh();
+    void weigh() { weights_.set(scores_.data(), n_edges()); }
     // Throws std::invalid_argument for a graph without nodes, and for an edge whose tails do not all come
     // before its head.
     void check() const;
@@ -53,25 +53,25 @@ class ArrayHypergraph {
     struct Edges {
         std::int64_t n, first;
         const Tails* tails;
-        const double *scores, *weights, *exponents;  // exponents null: all are 0
+        const double* scores;
+        const EdgeWeights& weights;
 
         std::int64_t left(std::int64_t k) const { return tails[k].left; }
         std::int64_t right(std::int64_t k) const { return tails[k].right; }
         double score(std::int64_t k) const { return scores[k]; }
-        Wide weight(std::int64_t k) const { return {weights[k], exponents ? exponents[k] : 0.0}; }
+        Wide weight(std::int64_t k) const { return weights[first + k]; }
+        std::int64_t number(std::int64_t k) const { return first + k; }
     };
     Edges into(std::int64_t node) const {
         const std::int64_t e = edge_ptr_[node];
-        return {edge_ptr_[node + 1] - e, e,
-                tails_.data() + e,       scores_.data() + e,
-                weights_.data() + e,     exponents_.empty() ? nullptr : exponents_.data() + e};
+        return {edge_ptr_[node + 1] - e, e, tails_.data() + e, scores_.data() + e, weights_};
     }
 
   private:
     std::vector<std::int64_t> edge_ptr_{0};  // [nodes + 1] the edges into each node
     std::vector<Tails> tails_;               // [edges]
-    std::vector<double> scores_, weights_;   // [edges]
-    std::vector<double> exponents_;          // [edges] of the weights; empty: all are 0
+    std::vector<double> scores_;             // [edges]
+    EdgeWeights weights_;                    // [edges]
 };
 
 }  // namespace crfkit

@@ -37,13 +37,13 @@ class HyperpathEngine {
         return inside_.run(graph);
     }
 
-    // Both passes: receive(e, P) gets the probability of each edge that is not 0, from the goal on. Returns
-    // log Z; when it is −inf, nothing is received and the questions below may not be asked.
+    // Both passes: receive(e, P) gets the probability of each numbered edge where it is not 0, from the goal
+    // on. Returns log Z; when it is −inf, nothing is received and the questions below may not be asked.
     template <HyperpathGraph Graph, class Receive>
     double marginals(const Graph& graph, const Receive& receive);
 
-    // After marginals: ∇² log Z · direction, where direction(e) is that of the score of an edge.
-    // receive(e, dP) gets how the probability of each edge changes along it, where it is not 0.
+    // After marginals: ∇² log Z · direction, where direction(e) is that of the score of a numbered edge.
+    // receive(e, dP) gets how the probability of each such edge changes along it, where it is not 0.
     template <HyperpathGraph Graph, class Direction, class Receive>
     void hessian_vector(const Graph& graph, const Direction& direction, const Receive& receive);
 
@@ -52,7 +52,8 @@ class HyperpathEngine {
     double entropy(const Graph& graph);
 
     // After log_partition: one exact sample. uniform() is a uniform number in [0, 1), asked for once for each
-    // edge of the hyperpath. Calls visit(node, e) along it: heads before tails, left before right.
+    // node of the hyperpath that has several edges. Calls visit(node, e) along it, with the numbers of edges:
+    // heads before tails, left before right.
     template <HyperpathGraph Graph, class Uniform, class Visit>
     void sample(const Graph& graph, const Uniform& uniform, const Visit& visit);
 
@@ -90,7 +91,7 @@ double HyperpathEngine::marginals(const Graph& graph, const Receive& receive) {
             const double prob = passing * given(left, right, edges.weight(k));
             probs[left] += prob;
             probs[right] += prob;
-            receive(edges.first + k, prob);
+            if (edges.number(k) >= 0) receive(edges.number(k), prob);
         }
     }
     return log_z;
@@ -106,7 +107,8 @@ void HyperpathEngine::hessian_vector(const Graph& graph, const Direction& direct
     const double* const probs = node_probs();
     double *const slopes = clear(slopes_, n), *const changes = clear(changes_, n);
     const auto slope_of = [&](const auto& edges, std::int64_t k) {
-        return direction(edges.first + k) + slopes[edges.left(k)] + slopes[edges.right(k)];
+        const double moved = edges.number(k) >= 0 ? direction(edges.number(k)) : 0.0;
+        return moved + slopes[edges.left(k)] + slopes[edges.right(k)];
     };
     Pace pace;
     for (std::int64_t node = 0; node < n; ++node) {
@@ -132,7 +134,7 @@ void HyperpathEngine::hessian_vector(const Graph& graph, const Direction& direct
             const double change = prob * (changes[node] + passing * (slope_of(edges, k) - slopes[node]));
             changes[left] += change;
             changes[right] += change;
-            receive(edges.first + k, change);
+            if (edges.number(k) >= 0) receive(edges.number(k), change);
         }
     }
 }
@@ -166,7 +168,7 @@ void HyperpathEngine::sample(const Graph& graph, const Uniform& uniform, const V
         const auto edges = graph.into(node);
         pace.work(8 * edges.n);
         const auto given = inside_.given(node);
-        double u = uniform();
+        double u = edges.n > 1 ? uniform() : 0.0;
         std::int64_t chosen = 0;  // the first edge at which the sum exceeds u, or the last possible one
         for (std::int64_t k = 0; k < edges.n; ++k) {
             const double prob = given(edges.left(k), edges.right(k), edges.weight(k));
@@ -175,7 +177,7 @@ void HyperpathEngine::sample(const Graph& graph, const Uniform& uniform, const V
             if (u < prob) break;
             u -= prob;
         }
-        visit(node, edges.first + chosen);
+        visit(node, static_cast<std::int64_t>(edges.number(chosen)));
         if (edges.right(chosen) >= 0) open_.push_back(edges.right(chosen));
         if (edges.left(chosen) >= 0) open_.push_back(edges.left(chosen));
     }

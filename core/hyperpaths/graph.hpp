@@ -9,7 +9,10 @@
 // hypergraph; HyperpathEngine (engine.hpp), viterbi.hpp and k_best.hpp answer every question on all of them.
 //
 // Nodes 0, 1, …, n_nodes − 1 stand in topological order: tails have lower numbers than heads. The last node
-// is the goal. A node without edges has no hyperpath. The edges into a node are numbered one after the other.
+// is the goal. A node without edges has no hyperpath.
+//
+// Edges have numbers, by which probabilities are told and directions of scores asked for. An edge whose score
+// is 0 and which stands for no part of an output may be kUnnumbered.
 #pragma once
 
 #include <concepts>
@@ -23,11 +26,13 @@ namespace crfkit {
 // A tail that an edge does not have. It is the last tail of its edge.
 inline constexpr std::int64_t kNoTail = -1;
 
+inline constexpr std::int64_t kUnnumbered = -1;
+
 // The edges into one node: k = 0 … n − 1.
 template <class Edges>
 concept HyperedgesIn = requires(const Edges& edges, std::int64_t k) {
     { edges.n } -> std::convertible_to<std::int64_t>;
-    { edges.first } -> std::convertible_to<std::int64_t>;  // edge k is edge first + k of the graph
+    { edges.number(k) } -> std::convertible_to<std::int64_t>;
     { edges.left(k) } -> std::convertible_to<std::int64_t>;
     { edges.right(k) } -> std::convertible_to<std::int64_t>;
     { edges.score(k) } -> std::same_as<double>;
@@ -37,7 +42,6 @@ concept HyperedgesIn = requires(const Edges& edges, std::int64_t k) {
 template <class Graph>
 concept HyperpathGraph = requires(const Graph& graph, std::int64_t node) {
     { graph.n_nodes() } -> std::convertible_to<std::int64_t>;
-    { graph.n_edges() } -> std::convertible_to<std::int64_t>;
     { graph.into(node) } -> HyperedgesIn;
 };
 

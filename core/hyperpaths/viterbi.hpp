@@ -18,10 +18,10 @@ struct ViterbiWorkspace {
 
 // Viterbi:  best(v) = max_{e into v} (score e + best(left e) + best(right e)),  best(no tail) = 0.
 //
-// Calls visit(node, edge) along the best hyperpath, heads before tails, left before right; among equals it is
-// the one whose edges come first, from the goal on. Returns its score; −inf, and no visit, when there is no
-// hyperpath. The scores alone are kept: the edges that they came by are found again along the one best
-// hyperpath, where the same sum gives the same bits.
+// Calls visit(node, number of the edge) along the best hyperpath, heads before tails, left before right;
+// among equals it is the one whose edges come first, from the goal on. Returns its score; −inf, and no visit,
+// when there is no hyperpath. The scores alone are kept: the edges that they came by are found again along
+// the one best hyperpath, where the same sum gives the same bits.
 template <HyperpathGraph Graph, class Visit>
 double viterbi(const Graph& graph, ViterbiWorkspace& workspace, const Visit& visit) {
     constexpr double kAbsent = -std::numeric_limits<double>::infinity();
@@ -51,7 +51,7 @@ double viterbi(const Graph& graph, ViterbiWorkspace& workspace, const Visit& vis
         const auto edges = graph.into(node);
         std::int64_t k = 0;
         while (total(edges, k) < best[node]) ++k;
-        visit(node, edges.first + k);
+        visit(node, static_cast<std::int64_t>(edges.number(k)));
         if (edges.right(k) >= 0) workspace.open.push_back(edges.right(k));
         if (edges.left(k) >= 0) workspace.open.push_back(edges.left(k));
     }

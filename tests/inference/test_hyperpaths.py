@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from crfkit import _core
 from tests.oracles.oracle import Enumeration, Floats, Output
 
 
-class Hypergraph(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Hypergraph:
     """Edges into each node, by their tails (−1: none), with scores [E]."""
 
     edges: list[list[tuple[int, int]]]
     scores: Floats
 
-    @property
+    @cached_property
     def core(self) -> _core.Hypergraph:
         """The same in the core."""
         tails = [tail for into in self.edges for edge in into for tail in edge]
@@ -38,7 +40,7 @@ class Hypergraph(NamedTuple):
             for left, right in itertools.product(self.hyperpaths(one), self.hyperpaths(other))
         ]
 
-    @property
+    @cached_property
     def oracle(self) -> Enumeration:
         """The distribution over the hyperpaths of the goal."""
         return Enumeration(((y, list(y)) for y in self.hyperpaths(len(self.edges) - 1)), self.scores)
@@ -72,11 +74,16 @@ KINDS = {
 }
 
 
+@cache
+def draw_all(kind: str) -> list[Hypergraph]:
+    random = np.random.default_rng(len(kind))
+    drawn = [draw(random, **KINDS[kind]) for _ in range(60)]
+    return [graph for graph in drawn if graph.oracle.outputs]
+
+
 @pytest.fixture(params=list(KINDS))
 def graphs(request: pytest.FixtureRequest) -> list[Hypergraph]:
-    random = np.random.default_rng(len(request.param))
-    drawn = [draw(random, **KINDS[request.param]) for _ in range(60)]
-    return [graph for graph in drawn if graph.oracle.outputs]
+    return draw_all(request.param)
 
 
 def scale_of(graph: Hypergraph) -> float:
@@ -115,6 +122,23 @@ def test_decode(graphs: list[Hypergraph]) -> None:
         score, edges = graph.core.decode()
         assert score == pytest.approx(graph.oracle.scores.max(), rel=1e-12, abs=1e-12 * scale_of(graph))
         assert tuple(edges) in graph.oracle.best_outputs(1e-12 * scale_of(graph))
+
+
+def test_k_best(graphs: list[Hypergraph]) -> None:
+    for graph in graphs:
+        expected = graph.oracle.k_best
+        for k in (0, 1, 2, len(expected), len(expected) + 3):
+            found = graph.core.k_best(k)
+            assert len(found) == min(k, len(expected))
+            scores = [score for score, _ in found]
+            assert scores == sorted(scores, reverse=True)
+            outputs = [tuple(edges.tolist()) for _, edges in found]
+            assert len(set(outputs)) == len(outputs)
+            tolerance = 1e-12 * scale_of(graph)
+            np.testing.assert_allclose(scores, [score for score, _ in expected[:k]], rtol=0, atol=tolerance)
+            np.testing.assert_allclose(
+                scores, [graph.oracle.score(output) for output in outputs], rtol=0, atol=tolerance
+            )
 
 
 def test_samples() -> None:
