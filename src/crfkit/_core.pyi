@@ -158,17 +158,29 @@ def segment_batch_best(
 
 # trees: sentences one after the other, scores [Σ (T + 1)² R] with lengths T [N]
 
-class ScoredTrees:
+class ScoredTrees:  # siblings: of projective trees alone
+    n_uniforms: int  # that `sample` takes for a word
     def __init__(
-        self, scores: Float64s, lengths: Int64s, n_labels: int, one_root: bool, n_threads: int
+        self,
+        scores: Float64s,
+        lengths: Int64s,
+        n_labels: int,
+        one_root: bool,
+        n_threads: int,
+        siblings: Float64s | None = None,
     ) -> None: ...
     def log_partition(self) -> Float64s: ...
-    def marginals(self) -> tuple[Float64s, Float64s]: ...  # log Z [N] too
-    def hessian_vector(self, direction: Float64s) -> Float64s: ...
+    # log Z [N], and numbers in the shapes of the scores; None where there are no siblings
+    def marginals(self) -> tuple[Float64s, Float64s, Float64s | None]: ...
+    def hessian_vector(
+        self, direction: Float64s, siblings: Float64s | None = None
+    ) -> tuple[Float64s, Float64s | None]: ...
     def entropy(self) -> Float64s: ...
     def decode(self) -> tuple[Float64s, Int32s, Int32s]: ...  # scores [N], heads and labels [Σ T]
     def k_best(self, k: int) -> list[list[tuple[float, Int32s, Int32s]]]: ...
-    def sample(self, n: int, uniforms: Float64s) -> tuple[Int32s, Int32s]: ...  # uniforms [Σ 2 n T]
+    def sample(self, n: int, uniforms: Float64s) -> tuple[Int32s, Int32s]: ...  # uniforms [Σ n T n_uniforms]
+
+class ScoredProjectiveTrees(ScoredTrees): ...
 
 # objective
 

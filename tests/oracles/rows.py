@@ -11,9 +11,10 @@ import numpy as np
 from tests.oracles.graph_instances import GRAPHS, GraphInstance, draw_graph_instance
 from tests.oracles.instances import CHAINS, ChainInstance, draw_chain
 from tests.oracles.pattern_instances import with_patterns
+from tests.oracles.projective_instances import PROJECTIVE, ProjectiveInstance, draw_projective
 from tests.oracles.tree_instances import TREES, TreeInstance, draw_tree
 
-Instance = ChainInstance | TreeInstance | GraphInstance
+Instance = ChainInstance | TreeInstance | ProjectiveInstance | GraphInstance
 
 BASE = {"positions": (2, 5), "labels": (2, 4)}  # of the chains in which patterns begin
 # what the chain is drawn with, and the patterns that begin in it
@@ -42,6 +43,8 @@ def draw(row: str, random: np.random.Generator) -> Instance:
     """An instance of a row."""
     if row in TREES:
         return draw_tree(random, **TREES[row])
+    if row in PROJECTIVE:
+        return draw_projective(random, **PROJECTIVE[row])
     if row in GRAPHS:
         return draw_graph_instance(random, **GRAPHS[row])
     if row in CHAINS:
@@ -50,7 +53,7 @@ def draw(row: str, random: np.random.Generator) -> Instance:
     return with_patterns(random, draw_chain(random, **{**BASE, **chain}), **patterns)
 
 
-ROWS = (*CHAINS, *PATTERNS, *TREES, *GRAPHS)
+ROWS = (*CHAINS, *PATTERNS, *TREES, *PROJECTIVE, *GRAPHS)
 
 
 @cache

@@ -18,7 +18,8 @@ A `FactorGraph` has scores of its own. `plan` tells what memory and how many ope
 
 Of many chains at once: `ChainBatch`; of many semi-Markov chains of plain scores: `SegmentBatch`.
 Of factor graphs, approximately: `belief_propagation`, `mean_field`, `gibbs`; `max_product`, `map_estimate`.
-Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once, `TreeBatch`.
+Of trees alone: `minimum_risk`, `count`, `log_count`, and all questions on many sentences at once: `TreeBatch` for spanning
+and projective trees, `SiblingTreeBatch` for projective trees of the second order.
 """
 
 from crfkit.inference import questions
@@ -39,10 +40,11 @@ from crfkit.inference.message_passing import (
     max_product,
 )
 from crfkit.inference.monte_carlo import GibbsResult, gibbs
+from crfkit.inference.projective_tree import minimum_risk
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
 from crfkit.inference.segment_batch import SegmentBatch
+from crfkit.inference.sibling_batch import SiblingTreeBatch
 from crfkit.inference.span_sets import best_expected_f1, likely_spans, read_threshold, select_spans
-from crfkit.inference.spanning_tree import minimum_risk
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.inference.tree_counts import count, log_count
 from crfkit.inference.tree_parser import TreeParser
@@ -63,6 +65,7 @@ __all__ = [
     "PatternPotentials",
     "Plan",
     "SegmentBatch",
+    "SiblingTreeBatch",
     "TreeBatch",
     "TreeParser",
     "belief_propagation",

@@ -20,6 +20,7 @@ from crfkit.inference.factor_graph import FactorGraphProblem
 from crfkit.inference.paths import GraphProblem
 from crfkit.inference.patterns import PatternProblem
 from crfkit.inference.problem import check_k, check_n
+from crfkit.inference.projective_tree import ProjectiveProblem
 from crfkit.inference.spanning_tree import TreeProblem
 from crfkit.structures import (
     Chain,
@@ -32,6 +33,7 @@ from crfkit.structures import (
     PatternChain,
     PatternMarginals,
     PatternScores,
+    ProjectiveTree,
     ScoredOutput,
     SpanningTree,
     Structure,
@@ -74,6 +76,7 @@ _PROBLEMS: Mapping[type, type[_Problem]] = {
     PatternChain: PatternProblem,
     PathGraph: GraphProblem,
     SpanningTree: TreeProblem,
+    ProjectiveTree: ProjectiveProblem,
     FactorGraph: FactorGraphProblem,
 }
 

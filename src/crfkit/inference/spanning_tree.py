@@ -1,4 +1,4 @@
-"""The spanning trees of one sentence. Formulas stand in `crfkit.structures.spanning_tree`.
+"""The spanning or projective trees of one sentence. Formulas stand in `crfkit.structures.spanning_tree`.
 
 Many sentences at once, on several threads: `TreeBatch`.
 """
@@ -6,14 +6,16 @@ Many sentences at once, on several threads: `TreeBatch`.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s, Int32s
+from crfkit.arrays import Int32s
 from crfkit.inference.tree_batch import TreeBatch
 from crfkit.structures import (
     AllowedLabels,
+    ProjectiveTree,
     ScoredOutput,
     SpanningTree,
     allowed_arcs,
@@ -28,7 +30,11 @@ Allowed = AllowedLabels | npt.ArrayLike | None
 class TreeProblem:
     """A sentence with the scores of its arcs: a batch of one sentence."""
 
-    def __init__(self, structure: SpanningTree, scores: npt.ArrayLike, allowed: Allowed = None) -> None:
+    _batch: TreeBatch
+
+    def __init__(
+        self, structure: SpanningTree | ProjectiveTree, scores: npt.ArrayLike, allowed: Allowed = None
+    ) -> None:
         self.structure, self.arcs = structure, tree_scores(scores)
         mask = allowed_arcs(allowed, self.arcs.shape)
         if mask is not None:
@@ -39,11 +45,11 @@ class TreeProblem:
         """log Z; −inf when no tree exists."""
         return float(self._batch.log_partition()[0])
 
-    def marginals(self) -> Float64s:
+    def marginals(self) -> Any:
         """∇ log Z: the probability of every arc, in the shape of the scores; 0 on the diagonal and in column 0."""
         return self._batch.marginals()[0]
 
-    def hessian_vector(self, direction: npt.ArrayLike) -> Float64s:
+    def hessian_vector(self, direction: Any) -> Any:
         """∇² log Z · direction."""
         return self._batch.hessian_vector([direction])[0]
 
@@ -71,21 +77,20 @@ class TreeProblem:
         """score(y) of one tree; −inf where it has an arc that does not exist, a circle, or one root too many."""
         n_words = len(self.arcs) - 1
         heads, labels = tree_output(output, n_words, self.arcs.shape[2] if self.arcs.ndim == 3 else None)
-        if not is_tree(heads, self.structure.single_root):
+        if not self._exists(heads):
             return -math.inf
         by_label = self.arcs.reshape(n_words + 1, n_words + 1, -1)
         return math.fsum(by_label[heads, np.arange(1, n_words + 1), labels])
 
+    def _exists(self, heads: Int32s) -> bool:
+        """Whether heads are those of a tree."""
+        return is_tree(heads, self.structure.single_root)
+
     @staticmethod
-    def parts(structure: SpanningTree, output: npt.ArrayLike, n_labels: int | None = None) -> Float64s:
+    def parts(structure: Any, output: npt.ArrayLike, n_labels: int | None = None) -> Any:
         """Which arcs a tree has, [T + 1, T + 1], or [T + 1, T + 1, R] with `n_labels`."""
         heads, labels = tree_output(output, None, n_labels)
         n_words = len(heads)
         arcs = np.zeros((n_words + 1, n_words + 1, n_labels or 1))
         arcs[heads, np.arange(1, n_words + 1), labels] = 1
         return arcs[:, :, 0] if n_labels is None else arcs
-
-
-def minimum_risk(structure: SpanningTree, scores: npt.ArrayLike, *, allowed: Allowed = None) -> ScoredOutput:
-    """The tree with the most expected correct arcs, Σ_m P(arc into m), and this number as its score."""
-    return TreeProblem(structure, scores, allowed).minimum_risk()

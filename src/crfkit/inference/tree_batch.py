@@ -1,9 +1,10 @@
-"""The questions on the spanning trees of many sentences at once, on several threads."""
+"""The questions on the spanning or projective trees of many sentences at once, on several threads."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from crfkit import _core
 from crfkit.arrays import Float64s, Int32s
 from crfkit.errors import ArgumentError, ShapeError
 from crfkit.inference.problem import check_k, check_n
-from crfkit.structures import ScoredOutput, SpanningTree, allowed_arcs, tree_scores
+from crfkit.structures import ProjectiveTree, ScoredOutput, SpanningTree, allowed_arcs, tree_scores
 
 
 class TreeBatch:
-    """Sentences with scores of their arcs, and the questions about their trees.
+    """Sentences with scores of their arcs, and the questions about their trees: spanning trees, or projective ones.
+
+    A `ProjectiveTree` of order 2 has scores of siblings too: `SiblingTreeBatch`.
 
     `scores` is a list of arrays [T + 1, T + 1] (or all [T + 1, T + 1, R]), or one padded array [N, T + 1, T + 1] or
     [N, T + 1, T + 1, R] with the `lengths` [N] of the sentences. `allowed` is a list of what is known about each (None:
@@ -27,19 +30,31 @@ class TreeBatch:
     >>> trees = TreeBatch(SpanningTree(), [np.zeros((3, 3)), np.zeros((4, 4))])
     >>> np.exp(trees.log_partition()).round(6)
     array([2., 9.])
+    >>> trees = TreeBatch(ProjectiveTree(), np.zeros((2, 4, 4)), lengths=[2, 3])
+    >>> np.exp(trees.log_partition()).round(6)
+    array([2., 7.])
     """
+
+    _orders: tuple[int, ...] = (1,)  # of projective trees
 
     def __init__(
         self,
-        structure: SpanningTree,
+        structure: SpanningTree | ProjectiveTree,
         scores: Sequence[npt.ArrayLike] | npt.NDArray[np.generic],
         lengths: npt.ArrayLike | None = None,
         *,
         allowed: Sequence[Any] | None = None,
         n_threads: int = 1,
     ) -> None:
-        if not isinstance(structure, SpanningTree):
-            raise ArgumentError(f"TreeBatch: expected a SpanningTree, got {type(structure).__name__}.")
+        if not isinstance(structure, SpanningTree | ProjectiveTree):
+            raise ArgumentError(
+                f"TreeBatch: expected a SpanningTree or a ProjectiveTree, got {type(structure).__name__}."
+            )
+        if getattr(structure, "order", 1) not in self._orders:
+            raise ArgumentError(
+                f"{type(self).__name__}: got a {structure}, expected order {self._orders[0]}: trees of order 1 are asked by "
+                f"TreeBatch, those of order 2 by SiblingTreeBatch."
+            )
         self.structure, self._n_threads = structure, n_threads
         self._padded: tuple[int, ...] | None = None
         self._full = False  # no sentence is shorter than the padded array
@@ -53,12 +68,17 @@ class TreeBatch:
         self._scores = _flat(np.asarray(scores)) if self._full else _join(matrices)
         if allowed is not None:
             self._forbid(allowed)
-        self._core = self._at(self._scores)
 
-    def _at(self, scores: Float64s) -> _core.ScoredTrees:
+    @cached_property
+    def _trees(self) -> _core.ScoredTrees:
+        return self._at(self._scores)
+
+    def _at(self, scores: Float64s, siblings: Float64s | None = None) -> _core.ScoredTrees:
         """The sentences with these scores."""
         single_root = bool(self.structure.single_root)
-        return _core.ScoredTrees(scores, self._lengths, self._labels or 1, single_root, self._n_threads)
+        projective = isinstance(self.structure, ProjectiveTree)
+        core = _core.ScoredProjectiveTrees if projective else _core.ScoredTrees
+        return core(scores, self._lengths, self._labels or 1, single_root, self._n_threads, siblings)
 
     def _cut(self, padded: npt.NDArray[np.generic], lengths: npt.NDArray[np.generic]) -> list[Float64s]:
         """The sentences of a padded batch."""
@@ -101,21 +121,25 @@ class TreeBatch:
 
     def log_partition(self) -> Float64s:
         """log Z of each sentence, [N]; −inf where no tree exists."""
-        return self._core.log_partition()
+        return self._trees.log_partition()
 
     def marginals(self) -> list[Float64s] | Float64s:
         """∇ log Z: the probability of every arc, in the form of the scores."""
-        return self._in_form(self._core.marginals()[1])
+        return self._in_form(self._trees.marginals()[1])
 
     def log_partition_and_marginals(self) -> tuple[Float64s, list[Float64s] | Float64s]:
         """Both at the price of the second."""
-        log_partition, marginals = self._core.marginals()
+        log_partition, marginals, _ = self._trees.marginals()
         return log_partition, self._in_form(marginals)
 
     def hessian_vector(
         self, direction: Sequence[npt.ArrayLike] | npt.NDArray[np.generic]
     ) -> list[Float64s] | Float64s:
         """∇² log Z · direction; the direction has the form of the scores, and is finite."""
+        return self._in_form(self._trees.hessian_vector(self._direction(direction))[0])
+
+    def _direction(self, direction: Sequence[npt.ArrayLike] | npt.NDArray[np.generic]) -> Float64s:
+        """A direction of the scores of arcs, flat."""
         if self._padded is not None:
             given = np.asarray(direction)
             if given.shape != self._padded:
@@ -136,25 +160,25 @@ class TreeBatch:
                 raise ArgumentError(
                     "Hessian–vector product: the direction holds −inf, expected finite numbers."
                 )
-        return self._in_form(self._core.hessian_vector(_join(moves)))
+        return _join(moves)
 
     def entropy(self) -> Float64s:
         """−Σ_y p(y) log p(y) of each sentence, in nats, [N]; no number of the size of the scores enters."""
-        return self._core.entropy()
+        return self._trees.entropy()
 
     def decode(self) -> list[ScoredOutput]:
         """The highest-scoring tree of each sentence."""
-        return self._bests(self._core)
+        return self._bests(self._trees)
 
     def minimum_risk(self) -> list[ScoredOutput]:
         """The tree with the most expected correct arcs (with their labels), Σ_m P(arc into m), and this number."""
-        _, marginals = self._core.marginals()
+        _, marginals, _ = self._trees.marginals()
         return self._bests(self._at(np.where(self._scores > -np.inf, marginals, -np.inf)))
 
     def k_best(self, k: int) -> list[list[ScoredOutput]]:
         """The k highest-scoring trees of each sentence, best first, all distinct; fewer where fewer exist."""
         check_k(k)
-        found = self._core.k_best(k)
+        found = self._trees.k_best(k)
         return [
             [ScoredOutput(self._output(heads, labels), score) for score, heads, labels in trees]
             for trees in found
@@ -163,8 +187,9 @@ class TreeBatch:
     def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> list[Int32s]:
         """`n` independent trees of each sentence drawn from p(y), [n, T] or [n, T, 2]."""
         check_n(n)
-        uniforms = np.random.default_rng(random_state).random(2 * n * int(self._lengths.sum()))
-        heads, labels = self._core.sample(n, uniforms)
+        n_uniforms = n * int(self._lengths.sum()) * self._trees.n_uniforms
+        uniforms = np.random.default_rng(random_state).random(n_uniforms)
+        heads, labels = self._trees.sample(n, uniforms)
         outputs, begin = [], 0
         for length in self._lengths.tolist():
             here = slice(begin, begin + n * length)

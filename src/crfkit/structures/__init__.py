@@ -26,7 +26,16 @@ from crfkit.structures.pattern_chain import PatternChain, PatternMarginals, Patt
 from crfkit.structures.pattern_matcher import MatcherState, MatcherWriter, PatternMatcher
 from crfkit.structures.pattern_rules import Rule, write_grams, write_pattern
 from crfkit.structures.patterns import Configurations, Growth, Pattern, Patterns, function_name, size_words
+from crfkit.structures.projective_tree import (
+    ProjectiveTree,
+    TreeParts,
+    adjacent_siblings,
+    is_projective,
+    possible_siblings,
+    sibling_scores,
+)
 from crfkit.structures.schemes import PLAIN, SCHEMES, bio_to_iob1, iob1_to_bio
+from crfkit.structures.score_arrays import numeric
 from crfkit.structures.segments import (
     IOB1_HINT,
     SegmentExtractor,
@@ -95,6 +104,7 @@ __all__ = [
     "PatternScores",
     "PatternStarts",
     "Patterns",
+    "ProjectiveTree",
     "Rule",
     "ScoredOutput",
     "SegmentExtractor",
@@ -110,16 +120,22 @@ __all__ = [
     "Support",
     "TableFactor",
     "Threshold",
+    "TreeParts",
     "Variable",
     "WordLattice",
+    "adjacent_siblings",
     "allowed_arcs",
     "bio_to_iob1",
     "function_name",
     "iob1_to_bio",
+    "is_projective",
     "is_tree",
+    "numeric",
     "parse_gate",
     "places",
+    "possible_siblings",
     "segment_labels",
+    "sibling_scores",
     "size_words",
     "tree_output",
     "tree_scores",
