@@ -11,7 +11,7 @@
 // Nodes 0, 1, …, n_nodes − 1 stand in topological order: tails have lower numbers than heads. The last node
 // is the goal. A node without edges has no hyperpath.
 //
-// Edges have numbers, by which probabilities are told and directions of scores asked for. An edge whose score
+// Edges have numbers, under which probabilities are given and directions of scores read. An edge whose score
 // is 0 and which stands for no part of an output may be kUnnumbered.
 #pragma once
 
