@@ -6,6 +6,7 @@
     SegmentCRF           a layer: learned transitions and durations of segments
     SegmentDistribution  segmentations (semi-Markov chains): the same questions, and probabilities of spans
     TreeDistribution     dependency trees: the same questions
+    ProjectiveTreeDistribution              dependency trees without crossing arcs: the same questions
     FactorGraphDistribution                 assignments of factor graphs of one shape: the same questions
     CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
 
@@ -20,6 +21,7 @@ except ImportError as error:
 from crfkit.nn.chain import ChainDistribution
 from crfkit.nn.factor_graph import FactorGraphDistribution
 from crfkit.nn.layer import ChainCRF
+from crfkit.nn.projective_tree import ProjectiveTreeDistribution
 from crfkit.nn.segment_layer import SegmentCRF
 from crfkit.nn.segments import SegmentDistribution
 from crfkit.nn.token_classification import CRFForTokenClassification, word_mask
@@ -30,6 +32,7 @@ __all__ = [
     "ChainCRF",
     "ChainDistribution",
     "FactorGraphDistribution",
+    "ProjectiveTreeDistribution",
     "SegmentCRF",
     "SegmentDistribution",
     "TreeDistribution",

@@ -10,6 +10,7 @@ import torch
 
 from crfkit.nn.backends import core, core_segments, segments, torch_chain, tree
 from crfkit.nn.backends.base import Backend
+from crfkit.nn.backends.torch_projective import EISNER
 from crfkit.nn.backends.torch_tree import DETERMINANT
 from crfkit.nn.backends.tree import TreeBackend
 from crfkit.nn.problem.bigram_tiles import tiles_for
@@ -68,6 +69,15 @@ def choose_tree(problem: TreeProblem) -> TreeBackend:
     return tree.CORE if problem.scores.device.type == "cpu" and core.core_is_there() else DETERMINANT
 
 
+def choose_projective(problem: TreeProblem) -> TreeBackend:
+    """The backend for a batch of projective trees."""
+    if problem.scores.is_cuda and triton_is_there():
+        backend = _projective_kernels()
+        if backend.suits(problem):
+            return cast(TreeBackend, backend)
+    return EISNER
+
+
 def choose_segments(problem: SegmentProblem) -> segments.SegmentBackend:
     """The backend for a batch of semi-Markov chains."""
     if problem.emissions.is_cuda and triton_is_there() and _segment_kernels().suits(problem):
@@ -98,6 +108,14 @@ def _tree_kernels() -> Any:
     from crfkit.nn.triton.trees.backend import KernelTreeBackend
 
     return KernelTreeBackend()
+
+
+@cache
+def _projective_kernels() -> Any:
+    """The backend with kernels for projective trees."""
+    from crfkit.nn.triton.projective.backend import EisnerKernels
+
+    return EisnerKernels()
 
 
 @cache

@@ -10,20 +10,22 @@ import torch
 from torch import Tensor
 
 from crfkit.nn.backends.decode import NOTHING
-from crfkit.nn.problem.tree import TreeProblem, arcs_of, word_counts
+from crfkit.nn.problem.tree import TreeProblem, arcs_of, sibling_scores, word_counts
 
 MOST_AT_ONCE = 2**27  # scores of the sets of trees that are searched together
 
 
 class TreeBackend(ABC):
-    """Sums over spanning trees, best trees and samples of a batch. `choice.choose_tree` selects it."""
+    """Sums over trees, best trees and samples of a batch. `choice` selects it."""
 
     name: str
 
     @abstractmethod
-    def marginals(self, problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    def marginals(
+        self, problem: TreeProblem, dtype: torch.dtype = torch.float64
+    ) -> tuple[Tensor, ...]:
         """log Z [B] (−inf where no tree exists, 0 for an empty sentence) and the probability of every arc
-        [B, n + 1, n + 1]."""
+        [B, n + 1, n + 1], and of every pair of siblings where these have scores."""
 
     @abstractmethod
     def argmax(self, problem: TreeProblem) -> Tensor:
@@ -37,11 +39,13 @@ class TreeBackend(ABC):
         """The scores [B, k] in float64 and the heads [B, k, n] of the k best trees; −inf and −1 where fewer exist."""
         size = problem.scores.shape[1]
         scores = problem.scores.double().masked_fill(~arcs_of(problem), -torch.inf)
-        step = max(1, MOST_AT_ONCE // size**3)  # sentences at once
-        parts = [
-            _k_best(self, TreeProblem(some, lengths, problem.single_root), k)
-            for some, lengths in zip(scores.split(step), word_counts(problem).split(step), strict=True)
-        ]
+        lengths, siblings = word_counts(problem), problem.siblings
+        step = max(1, MOST_AT_ONCE // (size**3 if siblings is None else size**4))  # sentences at once
+        parts = []
+        for first in range(0, max(1, len(scores)), step):
+            some = slice(first, first + step)
+            pairs = None if siblings is None else siblings[some].double()
+            parts.append(_k_best(self, TreeProblem(scores[some], lengths[some], problem.single_root, pairs), k))
         return torch.cat([values for values, _ in parts]), torch.cat([heads for _, heads in parts])
 
     def sample(self, problem: TreeProblem, count: int, generator: torch.Generator | None) -> Tensor:
@@ -52,6 +56,7 @@ class TreeBackend(ABC):
         B, size = problem.scores.shape[:2]
         device = problem.scores.device
         scores = problem.scores.detach().repeat(count, 1, 1)  # [count · B, n + 1, n + 1]
+        siblings = None if problem.siblings is None else problem.siblings.detach().repeat(count, 1, 1, 1)
         lengths = word_counts(problem).repeat(count)
         heads = torch.full((count * B, size - 1), NOTHING, dtype=torch.int64, device=device)
         place = torch.arange(size, device=device)
@@ -62,7 +67,7 @@ class TreeBackend(ABC):
             device=generator.device if generator else device,
         ).to(device)
         for word in range(1, size):
-            log_z, by_arc = self.marginals(TreeProblem(scores, lengths, problem.single_root))
+            log_z, by_arc, *_ = self.marginals(TreeProblem(scores, lengths, problem.single_root, siblings))
             reached = by_arc[:, :, word].cumsum(1)  # [count · B, n + 1]
             total = reached[:, -1:]
             threshold = torch.minimum(
@@ -121,7 +126,9 @@ def _split(
     within &= open_words[:, :, None, None]
     scores = problem.scores[:, None].masked_fill(~within, -torch.inf)
     lengths = word_counts(problem).repeat_interleave(n)
-    heads = backend.argmax(TreeProblem(scores.flatten(0, 1), lengths, problem.single_root)).reshape(B, n, n)
+    pairs = None if problem.siblings is None else problem.siblings.repeat_interleave(n, 0)
+    every = TreeProblem(scores.flatten(0, 1), lengths, problem.single_root, pairs)
+    heads = backend.argmax(every).reshape(B, n, n)
     values = scores_of(problem, heads).masked_fill(~open_words, -torch.inf)
     return [values, heads, within, word.expand(B, n)]
 
@@ -133,7 +140,8 @@ def scores_of(problem: TreeProblem, heads: Tensor) -> Tensor:
     by_word = problem.scores.mT[:, None, 1:].expand(-1, heads.shape[1], -1, -1)  # [B, P, n, n + 1]
     arcs = by_word.gather(3, heads.clamp_min(0)[..., None]).squeeze(3)
     missing = ((heads < 0) & inside[:, None]).any(2)
-    return arcs.masked_fill(~inside[:, None], 0.0).sum(2).masked_fill(missing, -torch.inf)
+    total = arcs.masked_fill(~inside[:, None], 0.0).sum(2) + sibling_scores(problem, heads)
+    return total.masked_fill(missing, -torch.inf)
 
 
 class CoreTreeBackend(TreeBackend):
