@@ -19,6 +19,7 @@ PROGRAMS = (
     "tests.nn.bounded_interpreter",
     "tests.nn.segment_interpreter",
     "tests.nn.tree_interpreter",
+    "tests.nn.projective_interpreter",
 )
 
 

@@ -25,9 +25,7 @@ class ProjectiveOracle(Enumeration):
 
     def _trees(self, exists: Any, single_root: bool, pairs: bool) -> Iterator[tuple[Any, list[int]]]:
         size = self.size
-        choices = [
-            [h for h in range(size) if h != word and exists[h, word]] for word in range(1, size)
-        ]
+        choices = [[h for h in range(size) if h != word and exists[h, word]] for word in range(1, size)]
         for heads in itertools.product(*choices):
             if not all_lead_to_the_root(list(heads)) or (single_root and heads.count(0) > 1):
                 continue

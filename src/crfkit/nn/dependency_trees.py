@@ -1,4 +1,4 @@
-"""The base of the distributions over the dependency trees of a batch of sentences: all that does not depend on which trees."""
+"""The base of the distributions over the dependency trees of a batch of sentences."""
 
 from abc import abstractmethod
 from typing import Any

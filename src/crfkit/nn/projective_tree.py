@@ -14,7 +14,9 @@ from crfkit.nn.problem.tree import TreeProblem, siblings_of
 
 
 class ProjectiveTreeDistribution(DependencyTrees):
-    """p(y) = exp(score(y)) / Z over the trees y of each of B sentences in which no two arcs cross; score(y) = Σ_m scores[y_m, m].
+    """p(y) = exp(score(y)) / Z over the projective trees y of each of B sentences; score(y) = Σ_m scores[y_m, m].
+
+    A tree is projective if no two of its arcs cross.
 
     `scores` [B, n + 1, n + 1] by head and dependent, where 0 is the root, which stands before the first word; the diagonal
     and column 0 are ignored, and −inf forbids an arc. `lengths` [B] are the words of each sentence (None: n). With
@@ -52,7 +54,9 @@ class ProjectiveTreeDistribution(DependencyTrees):
         if self._problem.siblings is None:
             size = self._problem.scores.shape
             siblings = self._problem.scores.new_zeros((*size, size[-1]))
-            return ProjectiveTreeDistribution._of(self._problem._replace(siblings=siblings)).sibling_marginals()
+            return ProjectiveTreeDistribution._of(
+                self._problem._replace(siblings=siblings)
+            ).sibling_marginals()
         if self._differentiated:
             return self._moments()[2].to(self._dtype)
         return break_graph(self._marginals)(self._dtype)[2]

@@ -7,7 +7,8 @@ head on one side; → has the head i on the left, ← the head j on the right (E
     C→[i, j] = log Σ_k I→[i, k] C→[k, j],    C←[i, j] = log Σ_k C←[i, k] I←[k, j],    log Z = C→[0, n]
 
 (products of exponentials). With exactly one word below the root, C→[0, j] = −inf for 0 < j < n. With scores of adjacent
-siblings (McDonald and Pereira 2006), B joins neighbours k and j below one head, and an arc follows that to the inner sibling:
+siblings (McDonald and Pereira 2006), B joins neighbours k and j below one head, and an arc follows that to its inner
+sibling:
 
     I→[i, j] = scores[i, j] + log (siblings[i, i, j] C←[i + 1, j] + Σ_k siblings[i, k, j] I→[i, k] B[k, j]),  I← likewise
 
@@ -24,7 +25,7 @@ from torch import Tensor
 from crfkit.nn.backends.decode import NOTHING
 from crfkit.nn.backends.torch_chain import log_sum
 from crfkit.nn.backends.tree import TreeBackend
-from crfkit.nn.problem.tree import TreeProblem, arcs_of, word_counts
+from crfkit.nn.problem.tree import TreeProblem, arcs_of, siblings_of, word_counts
 
 Sum: TypeAlias = Callable[[Tensor], Tensor]  # over axis 1
 
@@ -113,6 +114,9 @@ def _value(problem: TreeProblem, total: Sum) -> Tensor:
     scores = problem.scores.double().masked_fill(~arcs_of(problem), -torch.inf)
     B, size = scores.shape[:2]
     lengths = word_counts(problem)
+    if problem.siblings is not None:
+        pairs = problem.siblings.double().masked_fill(~siblings_of(problem), -torch.inf)
+        problem = problem._replace(siblings=pairs)
     right, left = _Chart(size, 0), _Chart(size, 0)  # complete
     open_right, open_left, between = (_Chart(size, 1) for _ in range(3))  # incomplete, and B
     right.append(scores.new_zeros(B, size))
@@ -139,8 +143,7 @@ def _value(problem: TreeProblem, total: Sum) -> Tensor:
     value = torch.stack(from_root, 1).gather(1, lengths[:, None])[:, 0]
     for part in problem.parts:  # a graph that leads to all of them, also where there are no words
         value = value + part[:, :0].double().flatten(1).sum(1)
-    undefined = problem.scores.detach().isnan() & arcs_of(problem)
-    return torch.where(undefined.flatten(1).any(1), torch.nan, value)
+    return torch.where(scores.detach().isnan().flatten(1).any(1), torch.nan, value)
 
 
 def _after_siblings(
@@ -150,7 +153,7 @@ def _after_siblings(
     assert problem.siblings is not None
     size = problem.scores.shape[1]
     count = size - width
-    pairs = problem.siblings.double().diagonal(width, 1, 3)  # [B, sibling, i]
+    pairs = problem.siblings.diagonal(width, 1, 3)  # [B, sibling, i]
     i = torch.arange(count, device=pairs.device)
     first = pairs[:, i, i] + left.ending(width - 1, width, count)[:, 0]
     if width == 1:
@@ -170,7 +173,7 @@ def _before_siblings(
     assert problem.siblings is not None
     size = problem.scores.shape[1]
     count = size - width
-    pairs = problem.siblings.double().diagonal(-width, 1, 3)  # [B, sibling, i]
+    pairs = problem.siblings.diagonal(-width, 1, 3)  # [B, sibling, i]
     i = torch.arange(count, device=pairs.device)
     first = pairs[:, i + width, i] + right.starting(width - 1, width, count)[:, 0]
     if width == 1:

@@ -21,9 +21,7 @@ class TreeBackend(ABC):
     name: str
 
     @abstractmethod
-    def marginals(
-        self, problem: TreeProblem, dtype: torch.dtype = torch.float64
-    ) -> tuple[Tensor, ...]:
+    def marginals(self, problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, ...]:
         """log Z [B] (−inf where no tree exists, 0 for an empty sentence) and the probability of every arc
         [B, n + 1, n + 1], and of every pair of siblings where these have scores."""
 
@@ -45,7 +43,9 @@ class TreeBackend(ABC):
         for first in range(0, max(1, len(scores)), step):
             some = slice(first, first + step)
             pairs = None if siblings is None else siblings[some].double()
-            parts.append(_k_best(self, TreeProblem(scores[some], lengths[some], problem.single_root, pairs), k))
+            parts.append(
+                _k_best(self, TreeProblem(scores[some], lengths[some], problem.single_root, pairs), k)
+            )
         return torch.cat([values for values, _ in parts]), torch.cat([heads for _, heads in parts])
 
     def sample(self, problem: TreeProblem, count: int, generator: torch.Generator | None) -> Tensor:

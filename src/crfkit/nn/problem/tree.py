@@ -1,8 +1,8 @@
 """A batch of sentences as every path to its trees sees it: scores, lengths, and which arcs exist.
 
-Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0 is the root. `siblings`, for projective trees
-alone, has a score [h, s, m] for words s and m that are neighbours among the dependents of h on one side of it, s the inner
-one, and [h, h, m] where m is the innermost.
+Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0 is the root. For projective trees
+alone, `siblings` has a score [h, s, m] of words s and m that are neighbours among the dependents of h on one side of it,
+s the inner one, and [h, h, m] where m is the innermost.
 """
 
 from typing import NamedTuple

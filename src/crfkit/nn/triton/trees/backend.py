@@ -79,7 +79,7 @@ class KernelTreeBackend(TreeBackend):
     @on_its_device
     def argmax(self, problem: TreeProblem) -> Tensor:
         """The heads of the best tree [B, n]."""
-        scores, lengths, single_root = problem
+        scores, lengths, single_root, _ = problem
         B, size = scores.shape[:2]
         N = _padded(size)
         heads = torch.empty((B, size - 1), dtype=torch.int64, device=scores.device)
@@ -96,7 +96,7 @@ class KernelTreeBackend(TreeBackend):
         self, problem: TreeProblem, log_z: Tensor, marginals: Tensor | None, done: Tensor | None = None
     ) -> None:
         """Writes log Z [B], and the marginals where they are wanted. What is `done` [B, 2] is left as it is."""
-        scores, lengths, single_root = problem
+        scores, lengths, single_root, _ = problem
         B, size = scores.shape[:2]
         N, gradient = _padded(size), marginals is not None
         sides, n_buffers = (2, 3) if gradient else (1, 2)

@@ -27,35 +27,13 @@ import triton
 import triton.language as tl
 
 from crfkit.nn.triton.dense.tables import NEVER, finite, length_of
+from crfkit.nn.triton.semiring import over, plus, times
 
 # nats between arcs into a word, in float64
 WIDEST, WIDEST_WITH_HOLES = tl.constexpr(600.0), tl.constexpr(100.0)
 TOLERANCE = tl.constexpr(1e-9)  # of sums of probabilities
 ONE_ROOT, MANY_ROOTS, NO_TREE = tl.constexpr(0.0), tl.constexpr(1.0), tl.constexpr(2.0)  # states of a branch
 PIVOTS, MAXIMA, STATES, WORDS, SHARES, DROPS, N_VECTORS = (tl.constexpr(i) for i in range(7))
-
-
-@triton.jit
-def _plus(x, y, LOG: tl.constexpr):
-    """x + y of weights."""
-    if LOG:
-        top, low = tl.maximum(x, y), tl.minimum(x, y)
-        result = top + tl.log(1.0 + tl.exp(low - finite(top)))
-    else:
-        result = x + y
-    return result
-
-
-@triton.jit
-def _times(x, y, LOG: tl.constexpr):
-    """x y of weights."""
-    return x + y if LOG else x * y
-
-
-@triton.jit
-def _over(x, y, LOG: tl.constexpr):
-    """x / y of weights."""
-    return x - y if LOG else x / y
 
 
 @triton.jit
@@ -80,7 +58,7 @@ def _total(q, rows, k, low, high, level, STEP: tl.constexpr, LOG: tl.constexpr):
         for first in range(0, high, STEP):
             p = first + tl.arange(0, STEP)
             x = tl.load(rows[:, None] + p[None, :], mask=_is_left(p, k, low, high)[None, :], other=ZERO)
-            sums = _plus(sums, x, LOG)
+            sums = plus(sums, x, LOG)
         if LOG:
             maxima = finite(tl.max(sums, axis=1))
             total += tl.log(tl.sum(tl.exp(sums - maxima[:, None]), axis=1)) + maxima
@@ -145,11 +123,11 @@ def _take_out(
     own = tl.load(rho + row * N + branch, mask=there, other=ZERO)
     d = tl.where(there, _total(q, X + row * N + branch * M, k, low, high, level, TILE, LOG), ZERO)
     forced = there & (state == ONE_ROOT) & (d == ZERO) & (own > ZERO)
-    d = tl.where(state == MANY_ROOTS, _plus(d, own, LOG), tl.where(forced, own, d))
+    d = tl.where(state == MANY_ROOTS, plus(d, own, LOG), tl.where(forced, own, d))
     state = tl.where(forced, MANY_ROOTS, tl.where(there & (d == ZERO), NO_TREE, state))
     tl.store(vectors + PIVOTS * N + word, d, mask=there & (column == 0))
     d = tl.where(d == ZERO, ONE, d)
-    q, q0 = _over(q, d, LOG), tl.where(forced, ONE, _over(own, d, LOG))
+    q, q0 = over(q, d, LOG), tl.where(forced, ONE, over(own, d, LOG))
     first_one = column == branch * M
     tl.store(vectors + WORDS * N + branch, word.to(tl.float64), mask=first_one)
     tl.store(vectors + SHARES * N + branch, q0, mask=first_one)
@@ -162,7 +140,7 @@ def _take_out(
         through = tl.load(X + m[:, None] * N + (branch * M + k)[None, :], mask=some, other=ZERO)
         at = X + m[:, None] * N + column[None, :]
         x = tl.where(itself, ZERO, tl.load(at, mask=some, other=ZERO))
-        x = _plus(x, _times(tl.where(itself, ONE, through), q[None, :], LOG), LOG)
+        x = plus(x, times(tl.where(itself, ONE, through), q[None, :], LOG), LOG)
         tl.store(at, x, mask=some)
     MANY: tl.constexpr = TILE * N // 4
     for first in range(0, n_rows << level, MANY):
@@ -174,9 +152,7 @@ def _take_out(
         x = tl.load(rho + m * N + c, mask=some, other=ZERO)
         x = tl.where(itself | (tl.load(vectors + DROPS * N + c) > 0), ZERO, x)
         share = tl.load(vectors + SHARES * N + c)
-        tl.store(
-            rho + m * N + c, _plus(x, _times(tl.where(itself, ONE, through), share, LOG), LOG), mask=some
-        )
+        tl.store(rho + m * N + c, plus(x, times(tl.where(itself, ONE, through), share, LOG), LOG), mask=some)
     tl.debug_barrier()
     return state
 
