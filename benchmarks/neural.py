@@ -1,13 +1,12 @@
 """`python -m benchmarks.neural`: crfkit.nn beside pytorch-crf, torch-struct and SuPar, on a GPU where there is one.
 
-Loss and gradient, best label sequences, peak memory and errors against float64; log Z and gradient of trees, best
-trees. On a GPU
-each step is timed as a user calls it (wall clock until the device is idle), in a loop (the device is idle after the last
-step alone, as when a network is trained), and as a CUDA graph is replayed, which leaves out what Python and PyTorch need to
-launch it. *Floor* is the first for an operation of nothing with the same inputs, its sum and its gradient: what PyTorch
-itself takes; `loss_and_gradient` gives loss and gradient without its graph. On a CPU: one thread, the least CPU time of
-several runs, all ways in turn. A rival that is not installed, or that runs out of memory, is said to be so. The benchmark
-fails where a kernel should have run and did not.
+Loss and gradient, best label sequences, peak memory and errors against float64; log Z and gradient of trees and of
+projective trees, best trees. On a GPU each step is timed as a user calls it (wall clock until the device is idle), in a
+loop (the device is idle after the last step alone, as when a network is trained), and as a CUDA graph is replayed,
+which leaves out what Python and PyTorch need to launch it. *Floor* is the first for an operation of nothing with the
+same inputs, its sum and its gradient: what PyTorch itself takes; `loss_and_gradient` gives loss and gradient without
+its graph. On a CPU: one thread, the least CPU time of several runs, all ways in turn. A rival that is not installed, or
+that runs out of memory, is said to be so. The benchmark fails where a kernel should have run and did not.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import torch
 from benchmarks.machine import machine
 from benchmarks.neural_agreement import agreement
 from benchmarks.neural_bigrams import bigram_errors, bigram_steps
-from benchmarks.neural_trees import tree_errors, tree_steps
+from benchmarks.neural_trees import KINDS, tree_errors, tree_steps
 from crfkit.nn import ChainCRF, ChainDistribution
 
 Step = Callable[[], Any]
@@ -280,12 +279,12 @@ def _errors(size: tuple[int, int, int], device: str) -> None:
     print(f"errors against float64: log Z {relative:.1e} (relative), marginals {absolute:.1e}")
 
 
-def trees(size: tuple[int, int], device: str, repeats: int) -> bool:
+def trees(size: tuple[int, int], device: str, repeats: int, kind: str = "trees") -> bool:
     """log Z and gradient, and best trees, of B sentences with n words; whether the path that belongs to the device ran."""
-    sums, bests, usual = tree_steps(size, device)
-    print(f"\n## trees, B, n = {size}" + ("" if usual else ": NO KERNEL RAN"), flush=True)
+    sums, bests, usual = tree_steps(size, device, kind)
+    print(f"\n## {kind}, B, n = {size}" + ("" if usual else ": NO KERNEL RAN"), flush=True)
     for what, steps in (("log Z + gradient", sums), ("best trees", bests)):
-        slow = {name: step for name, step in steps.items() if what == "best trees" and name == "SuPar"}
+        slow = {name: step for name, step in steps.items() if what == "best trees" and name != "crfkit"}
         found = milliseconds(
             {name: step for name, step in steps.items() if name not in slow}, device, repeats
         )
@@ -302,8 +301,12 @@ def trees(size: tuple[int, int], device: str, repeats: int) -> bool:
             flush=True,
         )
         if device != "cpu":
-            print(f"{what}, crfkit in a loop, ms: {looped(steps['crfkit'], repeats):.3g}", flush=True)
-    print(tree_errors(size, device), flush=True)
+            print(
+                f"{what}, crfkit in a loop, ms: {looped(steps['crfkit'], repeats):.3g}, as a graph: "
+                f"{replayed(steps['crfkit'], repeats):.3g}",
+                flush=True,
+            )
+    print(tree_errors(size, device, kind), flush=True)
     return usual
 
 
@@ -311,17 +314,8 @@ def _shown(value: float | None) -> str:
     return "out of memory or not possible" if value is None else f"{value:.3g}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--smoke", action="store_true", help="one small size, once")
-    options = parser.parse_args()
-    torch.manual_seed(0)
-    if options.device == "cpu":
-        torch.set_num_threads(1)
-    name = torch.cuda.get_device_name() if options.device != "cpu" else "1 thread"
-    print(f"{machine()}\nPyTorch {torch.__version__}, {options.device}: {name}")
+def all_chains(options: argparse.Namespace) -> list[bool]:
+    """Chains of all sizes; whether the path that belongs to the device ran."""
     if not options.smoke:
         agreement(options.device)
     sizes = ((2, 5, 3),) if options.smoke else CPU_SIZES if options.device == "cpu" else GPU_SIZES
@@ -330,8 +324,28 @@ def main() -> None:
         few_bigrams((2, 3, 140), 1_000, options.device, 1)
     elif options.device != "cpu":
         ran.append(few_bigrams(*GPU_BIGRAMS, options.device, options.repeats))
-    sizes_of_trees = ((2, 4),) if options.smoke else CPU_TREES if options.device == "cpu" else GPU_TREES
-    ran += [trees(size, options.device, options.repeats) for size in sizes_of_trees]
+    return ran
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--only", choices=("chains", *KINDS), help="measure this alone")
+    parser.add_argument("--smoke", action="store_true", help="one small size, once")
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    if options.device == "cpu":
+        torch.set_num_threads(1)
+    name = torch.cuda.get_device_name() if options.device != "cpu" else "1 thread"
+    print(f"{machine()}\nPyTorch {torch.__version__}, {options.device}: {name}")
+    ran = []
+    if options.only in (None, "chains"):
+        ran += all_chains(options)
+    sizes = ((2, 4),) if options.smoke else CPU_TREES if options.device == "cpu" else GPU_TREES
+    for kind in KINDS:
+        if options.only in (None, kind):
+            ran += [trees(size, options.device, options.repeats, kind) for size in sizes]
     if not all(ran):
         sys.exit("A kernel should have run, and a slower path did.")
 

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip insta
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU on this machine", allow_module_level=True)
 
-from tests.nn import gpu_graph_cases, gpu_segment_cases
+from tests.nn import gpu_graph_cases, gpu_projective_cases, gpu_segment_cases
 from tests.nn.gpu_cases import (
     CASES,
     SPAN_CASES,
@@ -44,6 +44,14 @@ def test_trees_on_both_sides(
     B: int, n: int, spread: float, holes: float, single_root: bool, dtype: Any
 ) -> None:
     check_trees(B, n, spread, holes, single_root, dtype)
+
+
+@pytest.mark.parametrize("dtype", gpu_projective_cases.TOLERANCE)
+@pytest.mark.parametrize(("size", "single_root"), gpu_projective_cases.CASES)
+def test_projective_trees_on_both_sides(
+    size: tuple[int, int, float, float], single_root: bool, dtype: Any
+) -> None:
+    gpu_projective_cases.check_projective(size, single_root, dtype)
 
 
 @pytest.mark.parametrize(("size", "share"), STREAMS)

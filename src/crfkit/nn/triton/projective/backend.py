@@ -16,6 +16,7 @@ from crfkit.nn.triton.projective.argmax import best_projective_kernel
 from crfkit.nn.triton.projective.sums import projective_kernel
 
 MOST_WORDS = 1024
+MOST_REGISTERS = 128  # of a thread, so that two programs of 8 warps are on a multiprocessor
 TILES = {1024: (8, 16, 32)}  # by the most nodes: warps, rows and columns of a tile
 LOG_TILES = {1024: (8, 16, 32)}  # in log space
 
@@ -47,19 +48,10 @@ class EisnerKernels(TreeBackend):
         gradient = marginals is not None
         log_z = scores.new_empty(B, dtype=dtype)
         each = (4 if gradient else 2) * (size + 1) * size + size  # numbers of a program
-        _, flags, end = begins_of(
-            B * each, -(-B // 8)
-        )  # those of the sentences that are done, behind the numbers
+        _, flags, end = begins_of(B * each, -(-B // 8))  # behind them: which sentences are done
         work = torch.empty(end, dtype=torch.float64, device=scores.device)
-        enough = work[flags:].view(torch.int8)
-        pointers = (
-            scores.contiguous(),
-            lengths,
-            work,
-            log_z,
-            log_z if marginals is None else marginals,
-            enough,
-        )
+        enough, found = work[flags:].view(torch.int8), log_z if marginals is None else marginals
+        pointers = (scores.contiguous(), lengths, work, log_z, found, enough)
         for log in (False, True):
             launch, tile = _sums(_most_nodes(size), gradient, log)
             launch(
@@ -94,11 +86,11 @@ def _most_nodes(size: int) -> int:
 def _sums(most: int, gradient: bool, log: bool) -> tuple[Launch, tuple[int, int]]:
     """The kernel for sums over sentences of at most so many nodes, and its tile."""
     n_warps, *tile = (LOG_TILES if log else TILES)[most]
-    return Launch(projective_kernel, n_warps, maxnreg=128), (tile[0], tile[1])
+    return Launch(projective_kernel, n_warps, maxnreg=MOST_REGISTERS), (tile[0], tile[1])
 
 
 @cache
 def _best(most: int) -> tuple[Launch, tuple[int, int]]:
     """The kernel for best trees, and its tile."""
     n_warps, *tile = TILES[most]
-    return Launch(best_projective_kernel, n_warps, maxnreg=128), (tile[0], tile[1])
+    return Launch(best_projective_kernel, n_warps, maxnreg=MOST_REGISTERS), (tile[0], tile[1])

@@ -15,8 +15,8 @@ with C→[0, j] = 0 for 0 < j < n where exactly one word hangs on the root. Outs
     P(a → b)  = I→[a, b] I→'[a, b] / Z,        P(b → a) = I←[a, b] I←'[a, b] / Z
 
 Widths follow one another, upwards and downwards; the items of a width are made at once, their sums in tiles [ROWS, COLUMNS]
-of k and i. Every sum is made in one order: the same bits in every run. Exp space in float64 first; what it cannot hold, in log
-space.
+of k and i. Every sum is made in one order: the same bits in every run. Exp space in float64 first; what it cannot hold,
+in log space.
 
 Letters: n words, N = n + 1 nodes, d the width j − i. Areas of a program: complete items, incomplete ones, the same outside
 (of incomplete ones B'), each (N + 1) N numbers, and the shifts [N].
