@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +37,24 @@ def test_the_rival_reads_the_same_sentences(tmp_path: Path) -> None:
     gold = list(read_conllu(training))[:5]
     assert [len(arcs) for arcs in found] == [len(sentence.words) for sentence in gold]
     assert all(sum(head == 0 for head, _ in arcs) == 1 for arcs in found)
+
+
+@needs_latin
+@pytest.mark.slow  # an epoch of its tokenizer takes long, however little there is to learn from
+@pytest.mark.skipif(find_spec("ufal") is None or find_spec("ufal.udpipe") is None, reason="no ufal.udpipe")
+def test_the_rival_from_raw_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = corpus_path("ud_latin_perseus", "la_perseus-ud-train.conllu")
+    monkeypatch.setitem(rival_udpipe.TOKENIZER_OPTIONS, "la", "dimension=24;epochs=1;batch_size=1")
+    monkeypatch.setitem(rival_udpipe.TAGGER_OPTIONS, "la", "iterations=1")
+    model, figures = rival_udpipe.train_parts("la", training, None, tmp_path, 20)
+    assert list(figures) == ["tokenizer", "tagger", "parser"]
+    assert all(part["cpu_s"] > 0 and part["peak_mb"] > 0 for part in figures.values())
+    again, same = rival_udpipe.train_parts("la", training, None, tmp_path, 20)  # from the folder
+    assert (again, same) == (model, figures)
+    found, _ = rival_udpipe.annotate(model, "Gallia est omnis divisa in partes tres.")
+    words = [word for sentence in read_conllu(io.StringIO(found)) for word in sentence.words]
+    assert "".join(word.form for word in words) == "Galliaestomnisdivisainpartestres."
+    assert all(word.head is not None and word.upos != "_" for word in words)
 
 
 @pytest.mark.slow
