@@ -46,7 +46,7 @@ TAGGER_OPTIONS = {
 
 
 def options_of(language: str, part: str) -> str:
-    """What the trainer of a part is told for a language."""
+    """The options of the trainer of a part, for a language."""
     return {"tokenizer": TOKENIZER_OPTIONS, "tagger": TAGGER_OPTIONS, "parser": PARSER_OPTIONS}[part][
         language
     ]
