@@ -219,6 +219,7 @@ void bind_scored_trees(nb::module_& m, const char* name) {
 void bind_trees(nb::module_& m) {
     bind_scored_trees<SpanningTrees>(m, "ScoredTrees");
     bind_scored_trees<ProjectiveTrees>(m, "ScoredProjectiveTrees");
+    bind_scored_trees<ProjectiveEngine>(m, "ProjectiveTreesByEngine");
 }
 
 }  // namespace crfkit

@@ -5,6 +5,7 @@
 
 #include "kernels/batch_kernels.hpp"
 #include "kernels/chain_kernels.hpp"
+#include "kernels/eisner_kernels.hpp"
 #include "kernels/feature_kernels.hpp"
 #include "kernels/graph_kernels.hpp"
 #include "kernels/hessian_kernels.hpp"
@@ -51,6 +52,9 @@ const TableKernels table_kernels = {table_multiply,     table_multiply_runs, tab
                                     table_exponentiate, table_range};
 extern const HyperpathKernels hyperpath_kernels;
 const HyperpathKernels hyperpath_kernels = {weigh_within};
+extern const EisnerKernels eisner_kernels;
+const EisnerKernels eisner_kernels = {eisner_inside<SumsOfProducts>, eisner_outside,
+                                      eisner_inside<MaximaOfSums>};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

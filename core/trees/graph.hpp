@@ -1,6 +1,7 @@
 // The graph of arcs that the spanning trees of a sentence choose from, and how it falls into parts.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -62,6 +63,10 @@ inline double sum_of(const ArcSums& arcs, std::size_t arc) {
     return arcs.tops.empty() ? (arcs.scores[arc] > kNever ? 1.0 : 0.0) : arcs.sums[arc];
 }
 ArcSums summed_arcs(const TreeView& tree);
+// The probability of a label given its arc: p_r = exp(score_r − top) / Σ_r exp(score_r − top).
+inline double label_share(double score, const ArcSums& arcs, std::size_t arc) {
+    return sum_of(arcs, arc) > 0 ? std::exp(score - top_of(arcs, arc)) / sum_of(arcs, arc) : 0.0;
+}
 
 // From this size on doubles are not added up and compared, but exact sums: a difference of two of them is off
 // by up to 1e−11, and beyond 1.8e308 it has no value at all.

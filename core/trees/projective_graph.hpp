@@ -23,6 +23,7 @@
 // siblings 5 n³ / 6, and none is stored.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -44,167 +45,142 @@ class ProjectiveGraph {
     // The view must outlive it. `weigh` is needed for sums.
     void set(const ProjectiveView& tree, bool weigh) {
         tree_ = tree;
+        n_kinds_ = n_kinds(tree.siblings);
         if (!weigh) return;
         arc_weights_.set(tree.scores, tree.size());
         if (tree.siblings) sibling_weights_.set(tree.siblings, tree.n_siblings());
     }
 
-    // In this order for each span.
-    enum Kind : std::int64_t { kSpan, kFromLeft, kFromRight, kArcRight, kArcLeft, kLeft, kRight, kKinds };
+    // In this order for each span: A→, A←, which exist with siblings alone, S, I→, I←, C←, C→.
+    enum Kind : std::int64_t { kFromLeft, kFromRight, kSpan, kArcRight, kArcLeft, kLeft, kRight, kKinds };
+    static std::int64_t n_kinds(bool siblings) { return siblings ? kKinds : kKinds - kSpan; }
 
     std::int64_t n_nodes() const { return node(kRight, 0, tree_.n_words) + 1; }
     // Spans from right to left by where they begin, then by where they end.
     std::int64_t node(Kind kind, std::int64_t i, std::int64_t j) const {
         const std::int64_t row = tree_.n_words - i;
-        return (row * (row + 1) / 2 + j - i) * kKinds + kind;
+        return (row * (row + 1) / 2 + j - i) * n_kinds_ + kind - (kKinds - n_kinds_);
     }
 
-    class Edges {
-      public:
-        Edges(const ProjectiveGraph& graph, Kind kind, std::int64_t i, std::int64_t j)
-            : n(graph.count(kind, i, j)), graph_(graph), kind_(kind), i_(i), j_(j) {}
+    // A place that moves with k: begin + step · k + bend · k (k − 1) / 2. Spans that end later are n_kinds
+    // further on; spans that begin later lie before, in rows that become shorter.
+    struct Course {
+        std::int64_t begin = kNoTail, step = 0, bend = 0;
+        std::int64_t at(std::int64_t k) const { return begin + step * k + bend * (k * (k - 1) / 2); }
+    };
+    struct Edges {
+        std::int64_t n = 0;
+        Course lefts, rights;
+        std::int64_t first_left = kNoTail;     // of edge 0, where that has one tail alone
+        const double* scores = nullptr;        // null: all are 0
+        const EdgeWeights* weights = nullptr;  // of the same places
+        std::int64_t part = 0, part_step = 0;  // places of the scores
+        std::int64_t number_base = 0;          // the number of place 0
 
-        std::int64_t left(std::int64_t k) const;
-        std::int64_t right(std::int64_t k) const;
-        std::int64_t number(std::int64_t k) const;
-        double score(std::int64_t k) const;
-        Wide weight(std::int64_t k) const;
-
-        std::int64_t n;
-
-      private:
-        std::int64_t part(std::int64_t k) const;
-
-        const ProjectiveGraph& graph_;
-        Kind kind_;
-        std::int64_t i_, j_;
+        bool is_first(std::int64_t k) const { return first_left >= 0 && k == 0; }
+        std::int64_t left(std::int64_t k) const { return is_first(k) ? first_left : lefts.at(k); }
+        std::int64_t right(std::int64_t k) const { return is_first(k) ? kNoTail : rights.at(k); }
+        std::int64_t place(std::int64_t k) const { return part + part_step * k; }
+        std::int64_t number(std::int64_t k) const { return scores ? number_base + place(k) : kUnnumbered; }
+        double score(std::int64_t k) const { return scores ? scores[place(k)] : 0.0; }
+        Wide weight(std::int64_t k) const { return scores ? (*weights)[place(k)] : Wide{1.0, 0.0}; }
     };
     Edges into(std::int64_t node) const;
 
   private:
-    std::int64_t count(Kind kind, std::int64_t i, std::int64_t j) const;
+    void add_spans(Kind kind, std::int64_t i, std::int64_t j, Edges& edges) const;
+    void add_arcs(std::int64_t from, std::int64_t to, Kind tail, Edges& edges) const;
+    void add_siblings(Kind kind, std::int64_t i, std::int64_t j, Edges& edges) const;
+    // Of spans (i, j + k), and of spans (i + k, j).
+    Course ends_later(Kind kind, std::int64_t i, std::int64_t j) const {
+        return {node(kind, i, j), n_kinds_, 0};
+    }
+    Course begins_later(Kind kind, std::int64_t i, std::int64_t j) const {
+        return {node(kind, i, j), -n_kinds_ * (tree_.n_words - i + 1), n_kinds_};
+    }
+    // Of spans (i, j − k), and of spans (j − k, j).
+    Course ends_earlier(Kind kind, std::int64_t i, std::int64_t j) const {
+        return {node(kind, i, j), -n_kinds_, 0};
+    }
+    Course begins_earlier(Kind kind, std::int64_t i, std::int64_t j) const {
+        return {node(kind, i, j), n_kinds_ * (tree_.n_words - i + 2), n_kinds_};
+    }
 
     ProjectiveView tree_{};
+    std::int64_t n_kinds_ = kKinds;
     EdgeWeights arc_weights_, sibling_weights_;
 };
 
+// The root is nobody's dependent, and has no left side. Where it has one dependent, what lies between the two
+// is below the dependent.
 inline ProjectiveGraph::Edges ProjectiveGraph::into(std::int64_t node) const {
-    const std::int64_t span = node / kKinds;
+    const std::int64_t span = node / n_kinds_;
     auto row = static_cast<std::int64_t>((std::sqrt(8.0 * static_cast<double>(span) + 1.0) - 1.0) / 2.0);
-    while (row * (row + 1) / 2 > span) --row;  // the root is rounded
+    while (row * (row + 1) / 2 > span) --row;  // the square root is rounded
     while ((row + 1) * (row + 2) / 2 <= span) ++row;
-    const std::int64_t i = tree_.n_words - row;
-    return {*this, static_cast<Kind>(node % kKinds), i, i + span - row * (row + 1) / 2};
+    const std::int64_t i = tree_.n_words - row, j = i + span - row * (row + 1) / 2;
+    const auto kind = static_cast<Kind>(node % n_kinds_ + kKinds - n_kinds_);
+    Edges edges;
+    if (i == j) {
+        edges.n = kind == kLeft || kind == kRight;
+    } else if (kind == kArcRight) {
+        add_arcs(i, j, tree_.siblings ? kFromLeft : kSpan, edges);
+    } else if (kind == kArcLeft) {
+        if (i > 0) add_arcs(j, i, tree_.siblings ? kFromRight : kSpan, edges);
+    } else if (kind == kFromLeft || kind == kFromRight) {
+        if (tree_.siblings && (i > 0 || kind == kFromLeft)) add_siblings(kind, i, j, edges);
+    } else if (i > 0 || kind != kLeft) {
+        add_spans(kind, i, j, edges);
+    }
+    if (i == 0 && tree_.one_root && (kind == kSpan || kind == kFromLeft))
+        edges.n = std::min<std::int64_t>(edges.n, 1);
+    return edges;
 }
 
-// How many edges there are into a node. The root is nobody's dependent, and has no left side.
-inline std::int64_t ProjectiveGraph::count(Kind kind, std::int64_t i, std::int64_t j) const {
-    if (i == j) return kind == kLeft || kind == kRight;
-    const bool first_alone = i == 0 && tree_.one_root;
-    switch (kind) {
-        case kSpan:
-            return first_alone ? 1 : j - i;
-        case kFromLeft:
-            return !tree_.siblings ? 0 : first_alone ? 1 : j - i;
-        case kFromRight:
-            return !tree_.siblings || i == 0 ? 0 : j - i;
-        case kArcRight:
-            return tree_.n_labels;
-        case kArcLeft:
-            return i == 0 ? 0 : tree_.n_labels;
-        case kLeft:
-            return i == 0 ? 0 : j - i;
-        default:
-            return j - i;
+// S, C← and C→.
+inline void ProjectiveGraph::add_spans(Kind kind, std::int64_t i, std::int64_t j, Edges& edges) const {
+    edges.n = j - i;
+    if (kind == kSpan) {
+        edges.lefts = ends_later(kRight, i, i);
+        edges.rights = begins_later(kLeft, i + 1, j);
+    } else if (kind == kLeft) {
+        edges.lefts = ends_later(kLeft, i, i);
+        edges.rights = begins_later(kArcLeft, i, j);
+    } else {
+        edges.lefts = ends_later(kArcRight, i, i + 1);
+        edges.rights = begins_later(kRight, i + 1, j);
     }
 }
 
-inline std::int64_t ProjectiveGraph::Edges::left(std::int64_t k) const {
-    const std::int64_t i = i_, j = j_;
-    if (i == j) return kNoTail;
-    const bool siblings = graph_.tree_.siblings;
-    switch (kind_) {
-        case kSpan:
-            return graph_.node(kRight, i, i + k);
-        case kFromLeft:
-            return k == 0 ? graph_.node(kLeft, i + 1, j) : graph_.node(kArcRight, i, i + k);
-        case kFromRight:
-            return k == 0 ? graph_.node(kRight, i, j - 1) : graph_.node(kSpan, i, j - k);
-        case kArcRight:
-            return graph_.node(siblings ? kFromLeft : kSpan, i, j);
-        case kArcLeft:
-            return graph_.node(siblings ? kFromRight : kSpan, i, j);
-        case kLeft:
-            return graph_.node(kLeft, i, i + k);
-        default:
-            return graph_.node(kArcRight, i, i + k + 1);
-    }
+// I, one edge for each label.
+inline void ProjectiveGraph::add_arcs(std::int64_t from, std::int64_t to, Kind tail, Edges& edges) const {
+    edges.n = tree_.n_labels;
+    edges.lefts.begin = node(tail, std::min(from, to), std::max(from, to));
+    edges.scores = tree_.scores;
+    edges.weights = &arc_weights_;
+    edges.part = (from * tree_.side() + to) * tree_.n_labels;
+    edges.part_step = 1;
 }
 
-inline std::int64_t ProjectiveGraph::Edges::right(std::int64_t k) const {
-    const std::int64_t i = i_, j = j_;
-    if (i == j) return kNoTail;
-    switch (kind_) {
-        case kSpan:
-            return graph_.node(kLeft, i + k + 1, j);
-        case kFromLeft:
-            return k == 0 ? kNoTail : graph_.node(kSpan, i + k, j);
-        case kFromRight:
-            return k == 0 ? kNoTail : graph_.node(kArcLeft, j - k, j);
-        case kLeft:
-            return graph_.node(kArcLeft, i + k, j);
-        case kRight:
-            return graph_.node(kRight, i + k + 1, j);
-        default:
-            return kNoTail;
-    }
-}
-
-// The place of the score of an edge in the array of arcs, or of siblings.
-inline std::int64_t ProjectiveGraph::Edges::part(std::int64_t k) const {
-    const std::int64_t i = i_, j = j_, side = graph_.tree_.side(), R = graph_.tree_.n_labels;
-    switch (kind_) {
-        case kFromLeft:
-            return (i * side + i + k) * side + j;
-        case kFromRight:
-            return (j * side + j - k) * side + i;
-        case kArcRight:
-            return (i * side + j) * R + k;
-        case kArcLeft:
-            return (j * side + i) * R + k;
-        default:
-            return kUnnumbered;
-    }
-}
-
-inline std::int64_t ProjectiveGraph::Edges::number(std::int64_t k) const {
-    const bool of_siblings = kind_ == kFromLeft || kind_ == kFromRight;
-    return part(k) + (of_siblings ? graph_.tree_.size() : 0);
-}
-
-inline double ProjectiveGraph::Edges::score(std::int64_t k) const {
-    switch (kind_) {
-        case kFromLeft:
-        case kFromRight:
-            return graph_.tree_.siblings[part(k)];
-        case kArcRight:
-        case kArcLeft:
-            return graph_.tree_.scores[part(k)];
-        default:
-            return 0.0;
-    }
-}
-
-inline Wide ProjectiveGraph::Edges::weight(std::int64_t k) const {
-    switch (kind_) {
-        case kFromLeft:
-        case kFromRight:
-            return graph_.sibling_weights_[part(k)];
-        case kArcRight:
-        case kArcLeft:
-            return graph_.arc_weights_[part(k)];
-        default:
-            return {1.0, 0.0};
+// A, one edge for each sibling, those next to the head first.
+inline void ProjectiveGraph::add_siblings(Kind kind, std::int64_t i, std::int64_t j, Edges& edges) const {
+    const std::int64_t side = tree_.side();
+    edges.n = j - i;
+    edges.scores = tree_.siblings;
+    edges.weights = &sibling_weights_;
+    edges.number_base = tree_.size();
+    if (kind == kFromLeft) {
+        edges.first_left = node(kLeft, i + 1, j);
+        edges.lefts = ends_later(kArcRight, i, i);
+        edges.rights = begins_later(kSpan, i, j);
+        edges.part = (i * side + i) * side + j;
+        edges.part_step = side;
+    } else {
+        edges.first_left = node(kRight, i, j - 1);
+        edges.lefts = ends_earlier(kSpan, i, j);
+        edges.rights = begins_earlier(kArcLeft, j, j);
+        edges.part = (j * side + j) * side + i;
+        edges.part_step = -side;
     }
 }
 

@@ -227,11 +227,6 @@ double arc_marginals(const TreeView& tree, const ArcSums& arcs, double* marginal
     return total.value();
 }
 
-// The probability of a label given its arc: p_r = exp(score_r − top) / Σ_r exp(score_r − top).
-double label_share(double score, const ArcSums& arcs, std::size_t arc) {
-    return sum_of(arcs, arc) > 0 ? std::exp(score - top_of(arcs, arc)) / sum_of(arcs, arc) : 0.0;
-}
-
 }  // namespace
 
 // log Z(part) = Σ of the shifts of the scores + Σ_k log d_k.

@@ -181,6 +181,7 @@ class ScoredTrees:  # siblings: of projective trees alone
     def sample(self, n: int, uniforms: Float64s) -> tuple[Int32s, Int32s]: ...  # uniforms [Σ n T n_uniforms]
 
 class ScoredProjectiveTrees(ScoredTrees): ...
+class ProjectiveTreesByEngine(ScoredTrees): ...  # the same without faster backends
 
 # objective
 

@@ -241,7 +241,7 @@ def test_cliques_with_many_entries(columns: int, rows: int, values: int) -> None
 
 
 @pytest.mark.parametrize("projective", [False, True])
-def test_spanning_trees_as_a_factor_graph(projective: bool) -> None:
+def test_trees_as_a_factor_graph(projective: bool) -> None:
     """Heads as variables, and all trees as one list of configurations."""
     words, random = 4, np.random.default_rng(8)
     scores = random.normal(size=(words + 1, words + 1))
@@ -256,12 +256,14 @@ def test_spanning_trees_as_a_factor_graph(projective: bool) -> None:
     totals = np.array([sum(scores[h, w] for w, h in enumerate(heads, start=1)) for heads in trees])
     assert inference.log_partition(graph) == pytest.approx(float(np.logaddexp.reduce(totals)), rel=1e-12)
     assert inference.decode(graph).score == pytest.approx(totals.max())
-    if not projective:
-        structure = SpanningTree(single_root=False)
-        arcs = inference.marginals(structure, scores)
-        found = np.array(list(inference.marginals(graph).values()))
-        np.testing.assert_allclose(found.T, arcs[:, 1:], rtol=0, atol=1e-9)
-        assert inference.entropy(graph) == pytest.approx(inference.entropy(structure, scores), rel=1e-9)
+    structure = ProjectiveTree(single_root=False) if projective else SpanningTree(single_root=False)
+    assert inference.log_partition(graph) == pytest.approx(
+        inference.log_partition(structure, scores), rel=1e-12
+    )
+    arcs = inference.marginals(structure, scores)
+    found = np.array(list(inference.marginals(graph).values()))
+    np.testing.assert_allclose(found.T, arcs[:, 1:], rtol=0, atol=1e-9)
+    assert inference.entropy(graph) == pytest.approx(inference.entropy(structure, scores), rel=1e-9)
 
 
 def is_projective(heads: tuple[int, ...]) -> bool:

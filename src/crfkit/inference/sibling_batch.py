@@ -81,7 +81,7 @@ class SiblingTreeBatch(TreeBatch):
 
     def log_partition_and_marginals(self) -> tuple[Float64s, Any]:
         """Both at the price of the second."""
-        log_partition, arcs, siblings = self._trees.marginals()
+        log_partition, arcs, siblings = self._ask("marginals").marginals()
         return log_partition, self._parts(arcs, siblings)
 
     def hessian_vector(self, direction: Any) -> Any:
@@ -92,11 +92,11 @@ class SiblingTreeBatch(TreeBatch):
             raise ArgumentError(
                 "Hessian–vector product: the direction of siblings holds −inf, expected finite numbers."
             )
-        return self._parts(*self._trees.hessian_vector(self._direction(arcs), moves))
+        return self._parts(*self._ask("hessian_vector").hessian_vector(self._direction(arcs), moves))
 
     def minimum_risk(self) -> list[ScoredOutput]:
         """The tree with the most expected correct arcs (with their labels), Σ_m P(arc into m), and this number."""
-        _, marginals, _ = self._trees.marginals()
+        _, marginals, _ = self._ask("marginals").marginals()
         arcs = np.where(self._scores > -np.inf, marginals, -np.inf)
         return self._bests(self._at(arcs, np.where(self._siblings > -np.inf, 0.0, -np.inf)))
 

@@ -14,6 +14,7 @@ from crfkit import _core
 from crfkit.arrays import Float64s, Int32s
 from crfkit.errors import ArgumentError, ShapeError
 from crfkit.inference.problem import check_k, check_n
+from crfkit.inference.tree_memory import check_memory
 from crfkit.structures import ProjectiveTree, ScoredOutput, SpanningTree, allowed_arcs, tree_scores
 
 
@@ -73,6 +74,13 @@ class TreeBatch:
     def _trees(self) -> _core.ScoredTrees:
         return self._at(self._scores)
 
+    def _ask(self, question: str) -> _core.ScoredTrees:
+        """The sentences, for one question; SizeLimitError where it takes too much memory."""
+        if isinstance(self.structure, ProjectiveTree):
+            longest = int(self._lengths.max(initial=0))
+            check_memory(question, longest, self.structure.order, self._n_threads)
+        return self._trees
+
     def _at(self, scores: Float64s, siblings: Float64s | None = None) -> _core.ScoredTrees:
         """The sentences with these scores."""
         single_root = bool(self.structure.single_root)
@@ -121,22 +129,22 @@ class TreeBatch:
 
     def log_partition(self) -> Float64s:
         """log Z of each sentence, [N]; −inf where no tree exists."""
-        return self._trees.log_partition()
+        return self._ask("log_partition").log_partition()
 
     def marginals(self) -> list[Float64s] | Float64s:
         """∇ log Z: the probability of every arc, in the form of the scores."""
-        return self._in_form(self._trees.marginals()[1])
+        return self._in_form(self._ask("marginals").marginals()[1])
 
     def log_partition_and_marginals(self) -> tuple[Float64s, list[Float64s] | Float64s]:
         """Both at the price of the second."""
-        log_partition, marginals, _ = self._trees.marginals()
+        log_partition, marginals, _ = self._ask("marginals").marginals()
         return log_partition, self._in_form(marginals)
 
     def hessian_vector(
         self, direction: Sequence[npt.ArrayLike] | npt.NDArray[np.generic]
     ) -> list[Float64s] | Float64s:
         """∇² log Z · direction; the direction has the form of the scores, and is finite."""
-        return self._in_form(self._trees.hessian_vector(self._direction(direction))[0])
+        return self._in_form(self._ask("hessian_vector").hessian_vector(self._direction(direction))[0])
 
     def _direction(self, direction: Sequence[npt.ArrayLike] | npt.NDArray[np.generic]) -> Float64s:
         """A direction of the scores of arcs, flat."""
@@ -164,21 +172,21 @@ class TreeBatch:
 
     def entropy(self) -> Float64s:
         """−Σ_y p(y) log p(y) of each sentence, in nats, [N]; no number of the size of the scores enters."""
-        return self._trees.entropy()
+        return self._ask("entropy").entropy()
 
     def decode(self) -> list[ScoredOutput]:
         """The highest-scoring tree of each sentence."""
-        return self._bests(self._trees)
+        return self._bests(self._ask("decode"))
 
     def minimum_risk(self) -> list[ScoredOutput]:
         """The tree with the most expected correct arcs (with their labels), Σ_m P(arc into m), and this number."""
-        _, marginals, _ = self._trees.marginals()
+        _, marginals, _ = self._ask("marginals").marginals()
         return self._bests(self._at(np.where(self._scores > -np.inf, marginals, -np.inf)))
 
     def k_best(self, k: int) -> list[list[ScoredOutput]]:
         """The k highest-scoring trees of each sentence, best first, all distinct; fewer where fewer exist."""
         check_k(k)
-        found = self._trees.k_best(k)
+        found = self._ask("k_best").k_best(k)
         return [
             [ScoredOutput(self._output(heads, labels), score) for score, heads, labels in trees]
             for trees in found
@@ -189,7 +197,7 @@ class TreeBatch:
         check_n(n)
         n_uniforms = n * int(self._lengths.sum()) * self._trees.n_uniforms
         uniforms = np.random.default_rng(random_state).random(n_uniforms)
-        heads, labels = self._trees.sample(n, uniforms)
+        heads, labels = self._ask("sample").sample(n, uniforms)
         outputs, begin = [], 0
         for length in self._lengths.tolist():
             here = slice(begin, begin + n * length)
