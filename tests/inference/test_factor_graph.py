@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainScores, FactorGraph, SpanningTree, inference
+from crfkit import Chain, ChainScores, FactorGraph, ProjectiveTree, SpanningTree, inference
 from crfkit.errors import ArgumentError, NoOutputError, SizeLimitError
 from tests.oracles.factor_graphs import SHAPES, Graph, GraphOracle, draw_graph
 from tests.oracles.oracle import TreeOracle

@@ -22,7 +22,7 @@ ONE_2, MANY_2 = ProjectiveTree(order=2), ProjectiveTree(single_root=False, order
 
 # ---- faster backends are the engine
 
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "normal": {},
     "scores of 20": {"scale": 20.0},
     "scores of 700": {"scale": 700.0},

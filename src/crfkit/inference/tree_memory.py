@@ -27,7 +27,7 @@ def memory(question: str, n_words: int, order: int) -> float:
     spans = (n_words + 1) * (n_words + 2) / 2
     if question == "decode":
         return spans * (BYTES_OF_A_BEST_SPAN if order == 1 else 7 * 8)
-    weights = 16.0 * (n_words + 1) ** (order + 1)
+    weights = 16.0 * float((n_words + 1) ** (order + 1))
     return spans * (5 if order == 1 else 7) * BYTES_OF_A_NODE[question] + weights
 
 
