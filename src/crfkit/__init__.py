@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         PassiveAggressive,
         StopReason,
     )
-    from crfkit.pipeline import Lemmatizer, Tokenizer, TreebankTagger, load
+    from crfkit.pipeline import Lemmatizer, Pipeline, Tokenizer, TreebankTagger, load
     from crfkit.structures import (
         END,
         START,
@@ -95,7 +95,7 @@ _NAMES = {
         "StopReason",
         "TRON",
     ],
-    "pipeline": ["Lemmatizer", "Tokenizer", "TreebankTagger", "load"],
+    "pipeline": ["Lemmatizer", "Pipeline", "Tokenizer", "TreebankTagger", "load"],
     "report": [],
     "structures": [
         "Affixes",
@@ -150,6 +150,7 @@ __all__ = [
     "PassiveAggressive",
     "Pattern",
     "Patterns",
+    "Pipeline",
     "ProjectiveTree",
     "SegmentMatches",
     "SegmentTemplate",

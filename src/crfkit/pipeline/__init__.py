@@ -5,29 +5,41 @@ from typing import TYPE_CHECKING
 from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from crfkit.pipeline.components import Component
     from crfkit.pipeline.lemmatizer import Lemmatizer
     from crfkit.pipeline.loading import load
+    from crfkit.pipeline.pipeline import Pipeline
+    from crfkit.pipeline.sentence_json import sentence_to_json
     from crfkit.pipeline.tag_columns import TagColumns
     from crfkit.pipeline.tagger import TreebankTagger
     from crfkit.pipeline.tagger_settings import ChosenCRF, choose_crf
+    from crfkit.pipeline.text_input import INPUT_FORMATS
     from crfkit.pipeline.tokenizer import Tokenizer
     from crfkit.pipeline.written_text import raw_text
 
 __all__ = [
+    "INPUT_FORMATS",
     "ChosenCRF",
+    "Component",
     "Lemmatizer",
+    "Pipeline",
     "TagColumns",
     "Tokenizer",
     "TreebankTagger",
     "choose_crf",
     "load",
     "raw_text",
+    "sentence_to_json",
 ]
 
 _LAZY = {
+    "components": ("Component",),
     "lemmatizer": ("Lemmatizer",),
     "loading": ("load",),
     "written_text": ("raw_text",),
+    "pipeline": ("Pipeline",),
+    "sentence_json": ("sentence_to_json",),
+    "text_input": ("INPUT_FORMATS",),
     "tag_columns": ("TagColumns",),
     "tagger": ("TreebankTagger",),
     "tagger_settings": ("ChosenCRF", "choose_crf"),

@@ -7,12 +7,13 @@ from typing import Any
 from crfkit.errors import ArgumentError
 from crfkit.features import FeatureFunctions
 from crfkit.models import ModelFile, from_file, read_model_file
-from crfkit.pipeline import lemmatizer_file, tagger_file, tokenizer_file
+from crfkit.pipeline import lemmatizer_file, pipeline_file, tagger_file, tokenizer_file
 
 _READERS: dict[str, Callable[[ModelFile, str], Any]] = {
     tagger_file.TYPE: tagger_file.read,
     tokenizer_file.TYPE: tokenizer_file.read,
     lemmatizer_file.TYPE: lemmatizer_file.read,
+    pipeline_file.TYPE: pipeline_file.read,
 }
 
 

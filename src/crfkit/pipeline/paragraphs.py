@@ -98,7 +98,7 @@ class ParagraphReader:
 def read_lines(pieces: Iterable[str]) -> Iterator[Paragraph]:
     """The lines of a text that comes in pieces, blank ones as white space behind the line before."""
     held, start, before = "", 0, ""
-    for line in _lines(pieces):
+    for line in split_lines(pieces):
         text = line.lstrip()
         spaces = line[: len(line) - len(text)]
         if held:
@@ -116,7 +116,7 @@ def read_lines(pieces: Iterable[str]) -> Iterator[Paragraph]:
         yield Paragraph(held, start, before, False, True)
 
 
-def _lines(pieces: Iterable[str]) -> Iterator[str]:
+def split_lines(pieces: Iterable[str]) -> Iterator[str]:
     """Lines with their ends, whatever the pieces are."""
     held = ""
     for piece in pieces:

@@ -1,0 +1,72 @@
+"""The file of a `Pipeline`: each component is a part.
+
+settings "components": the names of the parts, in their order, the tokenizer first if there is one; "left_out": what could
+not be trained, and why; "folds": how many there were
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from crfkit.errors import FileFormatError, UnsavableError
+from crfkit.models import ModelFile, join_parts, metadata_of, name_damage, setting, split_parts
+from crfkit.pipeline.components import Component, component_name
+from crfkit.pipeline.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from crfkit.pipeline.pipeline import Pipeline
+
+TYPE = "Pipeline"
+
+
+def pack(
+    pipeline: "Pipeline", *, single_precision: bool = True, metadata: Mapping[str, Any] | None = None
+) -> ModelFile:
+    """The model file of a trained pipeline; UnsavableError for a component that has none."""
+    parts: dict[str, ModelFile] = {}
+    components: list[Any] = [
+        part for part in (pipeline.tokenizer_, *pipeline.components_) if part is not None
+    ]
+    for component in components:
+        if not hasattr(component, "to_file"):
+            raise UnsavableError(
+                f"the component {component_name(component)} cannot be saved, as it has no method to_file"
+            )
+        parts[f"{len(parts)}-{type(component).__name__}"] = component.to_file(
+            single_precision=single_precision
+        )
+    settings = {
+        "components": list(parts),
+        "left_out": pipeline.left_out_,
+        "folds": pipeline.folds,
+        "metadata": dict(metadata or {}),
+    }
+    return join_parts(TYPE, settings, parts)
+
+
+def read(file: ModelFile, source: str) -> "Pipeline":
+    """The pipeline of a model file; InputError where it is damaged."""
+    from crfkit.pipeline.loading import load_file
+    from crfkit.pipeline.pipeline import Pipeline
+
+    with name_damage(source, "pipeline"):
+        metadata_of(file.settings)
+        names = setting(file.settings, "components", list)
+        left_out = setting(file.settings, "left_out", dict)
+        folds = setting(file.settings, "folds", int)
+        parts = split_parts(file)
+        if sorted(map(str, names)) != sorted(parts) or any(part.type == TYPE for part in parts.values()):
+            raise FileFormatError("its components are not those that it names")
+    tokenizer: Tokenizer | None = None
+    components: list[Component] = []
+    for i, name in enumerate(names):
+        found = load_file(parts[name], f"{source}, {name}")
+        is_tokenizer = isinstance(found, Tokenizer)
+        if is_tokenizer and i == 0:
+            tokenizer = found
+        elif isinstance(found, Component) and not is_tokenizer:
+            components.append(found)
+        else:
+            raise FileFormatError(f"{source}: its part {name[:40]!r} is no component of a pipeline")
+    pipeline = Pipeline(folds=folds)
+    pipeline._set_trained(tokenizer, components, {str(key): str(value) for key, value in left_out.items()})
+    return pipeline
