@@ -9,6 +9,7 @@ it takes a few minutes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -92,7 +93,7 @@ def parsed(
                 word._replace(head=heads[b][t], deprel=relations[numbers[b][t]])
                 for t, word in enumerate(sentences[n].words)
             ]
-            out[n] = Sentence(words)
+            out[n] = replace(sentences[n], words=words)
     return out
 
 

@@ -10,6 +10,11 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
 
 from examples import parser, tagger
+from examples.components import NeuralParser, NeuralTagger
+from examples.training import Settings
+
+from crfkit import Pipeline, Tokenizer
+from crfkit.data import check_tree, read_conllu
 
 SENTENCES = [
     "the DET 2 det|dog NOUN 3 nsubj|sees VERB 0 root|a DET 5 det|cat NOUN 3 obj",
@@ -64,3 +69,19 @@ def test_the_parser_learns(
     parser.main(arguments)
     words = capsys.readouterr().out.split()
     assert float(words[words.index("LAS") + 1]) > 80
+
+
+def test_the_networks_join_a_pipeline(arguments: list[str]) -> None:
+    settings = Settings(epochs=25, n_words=6, rate=0.005)
+    learned = list(read_conllu(arguments[1]))
+    stages = [
+        Tokenizer(n_threads=1),
+        NeuralTagger(50, 0.1, settings),
+        NeuralParser(50, 0.1, settings),
+    ]
+    pipeline = Pipeline(stages, folds=2, n_threads=1).fit(learned, dev=learned)
+    found = pipeline("the dog sees a cat", input="sentences")
+    assert [(word.upos, word.head) for word in found[0].words] == [
+        (word.upos, word.head) for word in learned[0].words
+    ]
+    check_tree(found[0])

@@ -21,6 +21,7 @@ _COMMANDS = {
     "train-tagger": "train_tagger",
     "train-parser": "train_parser",
     "parse": "parse",
+    "pipeline": "pipeline",
     "eval": "evaluate",
     "inspect": "inspect",
     "convert": "convert",

@@ -102,12 +102,11 @@ def keep_model(
     Where the model cannot be written to its path, as on a full disk, it goes to another one, and the status is that of an
     error.
     """
-    from crfkit.models import CRF, postpone_signals
+    from crfkit.models import CRF
 
     if interrupted and not model.weights_.any():  # a first pass that was interrupted has learned something
         end_interrupted("")
-    with postpone_signals():
-        found = _save(partial(model.save, metadata=metadata), path)
+    found = save_model(partial(model.save, metadata=metadata), path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
     crf = getattr(model, "crf_", model)  # of a tagger
     if isinstance(crf, CRF):
@@ -124,19 +123,20 @@ def keep_model(
         click.get_current_context().exit(BAD_INPUT)
 
 
-def _save(save: Callable[[Path], None], path: Path) -> Path:
-    """Save a model where it is to go, or else where there is space; the path that it has."""
-    from crfkit.models import save_elsewhere
+def save_model(save: Callable[[Path], None], path: Path) -> Path:
+    """Save a model where it is to go, or else where there is space; the path that it has. Signals wait meanwhile."""
+    from crfkit.models import postpone_signals, save_elsewhere
 
-    try:
-        save(path)
-        return path
-    except InputError as error:
-        other = save_elsewhere(save, path)
-        if other is None:
-            raise
-        complain(f"crfkit: {error}; the model is in {other}")
-        return other
+    with postpone_signals():
+        try:
+            save(path)
+            return path
+        except InputError as error:
+            other = save_elsewhere(save, path)
+            if other is None:
+                raise
+            complain(f"crfkit: {error}; the model is in {other}")
+            return other
 
 
 def _grown_words(crf: "CRF") -> Iterator[str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         read_conllu,
         write_conllu,
     )
-    from crfkit.data.files import number_lines, read_bytes, read_text
+    from crfkit.data.files import number_lines, read_bytes, read_pieces, read_text
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
     from crfkit.data.uai import (
@@ -58,6 +58,7 @@ __all__ = [
     "read_bytes",
     "read_columns",
     "read_conllu",
+    "read_pieces",
     "read_text",
     "read_uai",
     "read_uai_evidence",
@@ -84,7 +85,7 @@ _LAZY = {  # what only labels reads no files of these kinds
         "read_conllu",
         "write_conllu",
     ),
-    "files": ("number_lines", "read_bytes", "read_text"),
+    "files": ("number_lines", "read_bytes", "read_pieces", "read_text"),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),
     "uai": (

@@ -1,6 +1,7 @@
 """Text files as numbered lines, compressed or not, always UTF-8."""
 
 import bz2
+import codecs
 import gzip
 import lzma
 import zlib
@@ -17,6 +18,7 @@ Source = str | PathLike[str] | Iterable[str] | Iterable[bytes]  # a path, or a s
 Target = str | PathLike[str] | IO[str]
 ByteSource = str | PathLike[str] | IO[bytes]
 
+_PIECE = 1 << 16  # bytes read at once
 _DAMAGE = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 
 
@@ -55,6 +57,47 @@ def number_lines(source: Source) -> Iterator[tuple[int, str]]:
         raise FileFormatError(
             f"{name}: the text after line {number} is not UTF-8 ({error.reason})"
         ) from error
+
+
+def read_pieces(source: Source) -> Iterator[str]:
+    """The text of a file or stream as it is, line ends included, in pieces of bounded length.
+
+    Files are opened as `number_lines` does it, and errors are the same. A byte order mark at the start is dropped.
+    """
+    name = source_name(source)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    n_bytes = 0
+    first = True
+    try:
+        for piece in _pieces(source):
+            if isinstance(piece, bytes):
+                text = decoder.decode(piece)
+                n_bytes += len(piece)
+            else:
+                text = piece
+            if text:
+                yield text.removeprefix("\ufeff") if first else text
+                first = False
+        decoder.decode(b"", final=True)
+    except _DAMAGE as error:
+        raise FileFormatError(
+            f"{name}: the compressed file is damaged after byte {n_bytes:,} ({error})"
+        ) from error
+    except OSError as error:
+        raise make_read_error(name, error) from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"{name}: expected UTF-8, found byte 0x{error.object[error.start]:02x} after byte {n_bytes:,}"
+        ) from error
+
+
+def _pieces(source: Source) -> Iterator[str | bytes]:
+    if isinstance(source, str | PathLike):
+        with _opener(Path(source))(source, "rb") as stream:
+            while piece := stream.read(_PIECE):
+                yield piece
+    else:
+        yield from source
 
 
 def read_text(path: str | PathLike[str]) -> str:
