@@ -7,10 +7,11 @@ import torch
 
 from crfkit.nn import FactorGraphDistribution
 from tests.nn.gpu_cases import failures
-from tests.nn.graph_batches import draw_batch
+from tests.nn.graph_batches import draw_batch, mixed_graph
 from tests.oracles.factor_graphs import SHAPES
 
-CASES = list(itertools.product(SHAPES, ("exact", "belief_propagation")))
+MIXED = "every kind of factor"
+CASES = list(itertools.product((*SHAPES, MIXED), ("exact", "belief_propagation")))
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-10}
 
 
@@ -30,19 +31,29 @@ def answers(graphs: FactorGraphDistribution, exact: bool) -> dict[str, Any]:
     }
     found |= {f"factor {number}": part for number, part in enumerate(graphs.factor_marginals())}
     found |= {f"gradient {number}": part for number, part in enumerate(gradient)}
+    best = graphs.argmax()
     if exact:
-        found["best"] = graphs.argmax()
+        found["best"], found["k best"] = best, graphs.topk(2)[0]
+        found["divergence"] = graphs.kl(graphs)[possible]
         assert ((graphs.sample(3) >= 0).all(2) == possible).all()
     return {name: part.detach().cpu() for name, part in found.items()}
 
 
 def check_graphs(shape: str, method: Any, dtype: Any) -> None:
     """One batch on both sides; belief propagation makes the same number of iterations."""
-    batch = draw_batch(7, shape, B=5, impossible=0.1)
+    if shape == MIXED:
+        graph, given = mixed_graph(5)
+    else:
+        batch = draw_batch(7, shape, B=5, impossible=0.1)
+        graph, given = batch.graph, batch.scores
     options = {"method": method, "tolerance": 0.0, "max_iterations": 12, "damping": 0.1}
     expected, found = (
         answers(
-            FactorGraphDistribution(batch.graph, batch.tensors(kind, True, device), **options),
+            FactorGraphDistribution(
+                graph,
+                [torch.tensor(part, dtype=kind, device=device, requires_grad=True) for part in given],
+                **options,
+            ),
             method == "exact",
         )
         for kind, device in ((torch.float64, "cpu"), (dtype, "cuda"))
