@@ -1,4 +1,4 @@
-"""`crfkit.nn.ProjectiveTreeDistribution` against all projective trees, listed one by one."""
+"""`crfkit.nn.ProjectiveTreeDistribution` against all projective trees, listed one by one, with the core and without."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from crfkit.errors import ArgumentError, ShapeError
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import ProjectiveTreeDistribution, TreeDistribution
-from tests.oracles.projective_oracle import ProjectiveOracle
+from crfkit.nn.backends import core
+from tests.oracles.projective_instances import ProjectiveOracle
 
 LENGTHS = [4, 0, 1, 2, 4]
 SIZE = 5  # nodes, with the root
 TOLERANCE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
+
+
+@pytest.fixture(params=["core", "torch"], autouse=True)
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """With the core, and as where it was not built."""
+    if request.param == "torch":
+        monkeypatch.setattr(core, "core_is_there", lambda: False)
+    return request.param
 
 
 @pytest.fixture(params=[True, False], ids=["single root", "any roots"])
@@ -47,7 +56,7 @@ class Batch:
         for b, n in enumerate(LENGTHS):
             inside = slice(n + 1)
             pairs = None if self.siblings is None else self.siblings[b, inside, inside, inside]
-            found.append(ProjectiveOracle(self.scores[b, inside, inside], self.single_root, pairs))
+            found.append(ProjectiveOracle(self.scores[b, inside, inside], pairs, self.single_root))
         return found
 
     def distribution(self, dtype: Any = torch.float64, gradient: bool = False) -> ProjectiveTreeDistribution:
@@ -66,9 +75,16 @@ def batch(order: int, single_root: bool) -> Batch:
     return Batch(order, single_root)
 
 
-def padded(numbers: Any) -> Any:
-    """Numbers of the nodes of one sentence among zeros."""
-    return np.pad(numbers, [(0, SIZE - len(numbers))] * numbers.ndim)
+def by_arc(numbers: Any, b: int) -> Any:
+    """Those of the arcs of sentence b among the numbers of all its parts, with zeros beyond its end."""
+    size = LENGTHS[b] + 1
+    return np.pad(numbers[: size**2].reshape(2 * [size]), (0, SIZE - size))
+
+
+def by_pair(numbers: Any, b: int) -> Any:
+    """Those of its pairs of siblings."""
+    size = LENGTHS[b] + 1
+    return np.pad(numbers[size**2 :].reshape(3 * [size]), (0, SIZE - size))
 
 
 def test_log_partition_marginals_and_entropy(batch: Batch) -> None:
@@ -77,10 +93,10 @@ def test_log_partition_marginals_and_entropy(batch: Batch) -> None:
     pairs = trees.sibling_marginals()
     for b, oracle in enumerate(batch.oracles()):
         np.testing.assert_allclose(log_z[b], oracle.log_partition, **TOLERANCE)
-        np.testing.assert_allclose(marginals[b], padded(oracle.by_arc(oracle.marginals)), **TOLERANCE)
+        np.testing.assert_allclose(marginals[b], by_arc(oracle.marginals, b), **TOLERANCE)
         np.testing.assert_allclose(entropy[b], oracle.entropy, **TOLERANCE)
         if batch.siblings is not None:
-            np.testing.assert_allclose(pairs[b], padded(oracle.by_pair(oracle.marginals)), **TOLERANCE)
+            np.testing.assert_allclose(pairs[b], by_pair(oracle.marginals, b), **TOLERANCE)
 
 
 def test_siblings_without_scores_have_probabilities(single_root: bool) -> None:
@@ -93,7 +109,7 @@ def test_siblings_without_scores_have_probabilities(single_root: bool) -> None:
     np.testing.assert_allclose(found.marginals(), expected.marginals(), **TOLERANCE)
     pairs = expected.sibling_marginals()
     for b, oracle in enumerate(batch.oracles()):
-        np.testing.assert_allclose(pairs[b], padded(oracle.by_pair(oracle.marginals)), **TOLERANCE)
+        np.testing.assert_allclose(pairs[b], by_pair(oracle.marginals, b), **TOLERANCE)
     np.testing.assert_allclose(
         pairs.sum(2), expected.marginals(), **TOLERANCE
     )  # an arc has one inner sibling
@@ -131,9 +147,9 @@ def test_scores_of_the_k_best_lead_back_to_the_parts(batch: Batch) -> None:
     gradients = torch.autograd.grad(found.sum(), trees._scores)
     for b, oracle in enumerate(batch.oracles()):
         counts = oracle.counts[int(np.argmax(oracle.scores))]
-        np.testing.assert_array_equal(gradients[0][b], padded(oracle.by_arc(counts)))
+        np.testing.assert_array_equal(gradients[0][b], by_arc(counts, b))
         if batch.siblings is not None:
-            np.testing.assert_array_equal(gradients[1][b], padded(oracle.by_pair(counts)))
+            np.testing.assert_array_equal(gradients[1][b], by_pair(counts, b))
 
 
 def test_log_probabilities_of_known_and_of_some_heads(batch: Batch) -> None:
@@ -262,9 +278,7 @@ def test_scores_of_any_spread(order: int, single_root: bool) -> None:
         np.testing.assert_allclose(
             trees.log_partition()[b].detach(), oracle.log_partition, rtol=1e-12, atol=1e-9
         )
-        np.testing.assert_allclose(
-            trees.marginals()[b].detach(), padded(oracle.by_arc(oracle.marginals)), atol=1e-9
-        )
+        np.testing.assert_allclose(trees.marginals()[b].detach(), by_arc(oracle.marginals, b), atol=1e-9)
 
 
 def test_spanning_trees_of_two_words_are_projective(single_root: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 import torch
 
-from crfkit.nn.backends import core, core_segments, segments, torch_chain, tree
+from crfkit.nn.backends import core, core_segments, core_trees, segments, torch_chain
 from crfkit.nn.backends.base import Backend
 from crfkit.nn.backends.torch_projective import EISNER
 from crfkit.nn.backends.torch_tree import DETERMINANT
@@ -66,7 +66,8 @@ def choose_tree(problem: TreeProblem) -> TreeBackend:
         backend = _tree_kernels()
         if backend.suits(problem):
             return backend
-    return tree.CORE if problem.scores.device.type == "cpu" and core.core_is_there() else DETERMINANT
+    in_memory = problem.scores.device.type == "cpu" and core.core_is_there()
+    return core_trees.CORE if in_memory else DETERMINANT
 
 
 def choose_projective(problem: TreeProblem) -> TreeBackend:
@@ -75,7 +76,8 @@ def choose_projective(problem: TreeProblem) -> TreeBackend:
         backend = _projective_kernels()
         if backend.suits(problem):
             return cast(TreeBackend, backend)
-    return EISNER
+    in_memory = problem.scores.device.type == "cpu" and core.core_is_there()
+    return core_trees.PROJECTIVE_CORE if in_memory else EISNER
 
 
 def choose_segments(problem: SegmentProblem) -> segments.SegmentBackend:

@@ -16,7 +16,8 @@ Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0
 import torch
 from torch import Tensor
 
-from crfkit.nn.backends.tree import CORE, TreeBackend
+from crfkit.nn.backends.core_trees import CORE
+from crfkit.nn.backends.tree import TreeBackend
 from crfkit.nn.problem.tree import TreeProblem, arcs_of, word_counts
 
 FEW_LOST = 1e-4  # nats that log Z by a determinant may be off, where it is differentiated

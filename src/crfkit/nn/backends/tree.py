@@ -1,10 +1,9 @@
-"""The interface of the backends for dependency trees, and that of the C++ core.
+"""The interface of the backends for dependency trees; k-best trees and samples by means of best trees and marginals.
 
 Letters: B sentences, n words; scores [B, n + 1, n + 1] by head and dependent, 0 is the root.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -142,87 +141,3 @@ def scores_of(problem: TreeProblem, heads: Tensor) -> Tensor:
     missing = ((heads < 0) & inside[:, None]).any(2)
     total = arcs.masked_fill(~inside[:, None], 0.0).sum(2) + sibling_scores(problem, heads)
     return total.masked_fill(missing, -torch.inf)
-
-
-class CoreTreeBackend(TreeBackend):
-    """All questions through `crfkit.inference.TreeBatch`: exact for scores of any spread."""
-
-    name = "core"
-
-    def marginals(self, problem: TreeProblem, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-        """By elimination of words, in float64."""
-        log_z, found = _sums(problem)
-        return log_z.to(dtype), found.to(dtype)
-
-    def argmax(self, problem: TreeProblem) -> Tensor:
-        """Chu–Liu–Edmonds."""
-        B, size = problem.scores.shape[:2]
-        heads = torch.full((B, size - 1), NOTHING, dtype=torch.int64)
-        try:
-            rows, found = range(B), _batch(problem).decode()
-        except ValueError:  # some sentence has no tree, or a score that is not a number
-            rows, batch = _select(problem, self.log_partition(problem).isfinite())
-            found = batch.decode()
-        for b, best in zip(rows, found, strict=True):
-            heads[b, : len(best.output)] = torch.from_numpy(best.output)
-        return heads.to(problem.scores.device)
-
-    def k_best(self, problem: TreeProblem, k: int) -> tuple[Tensor, Tensor]:
-        """Lawler's procedure, in the core."""
-        B, size = problem.scores.shape[:2]
-        scores = torch.full((B, k), -torch.inf, dtype=torch.float64)
-        heads = torch.full((B, k, size - 1), NOTHING, dtype=torch.int64)
-        for b, trees in enumerate(_batch(problem).k_best(k)):
-            for i, tree in enumerate(trees):
-                scores[b, i] = tree.score
-                heads[b, i, : len(tree.output)] = torch.from_numpy(tree.output)
-        return scores, heads
-
-    def sample(self, problem: TreeProblem, count: int, generator: torch.Generator | None) -> Tensor:
-        """Exact samples, in the core."""
-        B, size = problem.scores.shape[:2]
-        seed = int(torch.randint(2**62, (1,), generator=generator))
-        heads = torch.full((count, B, size - 1), NOTHING, dtype=torch.int64)
-        possible, batch = _select(problem, torch.from_numpy(_batch(problem).log_partition()).isfinite())
-        for b, drawn in zip(possible, batch.sample(count, seed), strict=True):
-            heads[:, b, : drawn.shape[1]] = torch.from_numpy(drawn)
-        return heads
-
-
-CORE = CoreTreeBackend()
-
-
-def _batch(problem: TreeProblem) -> Any:
-    """The problem as arrays of the core."""
-    from crfkit.inference import TreeBatch
-    from crfkit.structures import SpanningTree
-
-    scores = problem.scores.detach().double().cpu().numpy()
-    lengths = word_counts(problem).cpu().numpy()
-    return TreeBatch(SpanningTree(problem.single_root), scores, lengths, n_threads=torch.get_num_threads())
-
-
-def _select(problem: TreeProblem, possible: Tensor) -> tuple[Any, Any]:
-    """The numbers of the sentences that are `possible` [B], and these as arrays of the core."""
-    some = TreeProblem(problem.scores[possible], word_counts(problem)[possible], problem.single_root)
-    return possible.nonzero()[:, 0].tolist(), _batch(some)
-
-
-def _sums(problem: TreeProblem) -> tuple[Tensor, Tensor]:
-    """log Z and marginals, exact for any spread; NaN where the score of an arc is, for which the core raises an error."""
-    undefined = (problem.scores.isnan() & arcs_of(problem)).flatten(1).any(1)
-    if undefined.any():
-        rows = undefined[:, None, None]
-        log_z, found = _sums(problem._replace(scores=problem.scores.masked_fill(rows, 0.0)))
-        return log_z.masked_fill(undefined, torch.nan), found.masked_fill(rows, torch.nan)
-    batch = _batch(problem)
-    try:
-        log_z, found = map(torch.from_numpy, batch.log_partition_and_marginals())
-        return log_z, found
-    except ValueError:  # some sentence has no tree
-        log_z = torch.from_numpy(batch.log_partition())
-    possible = torch.isfinite(log_z)
-    found = torch.zeros(problem.scores.shape, dtype=torch.float64)
-    if possible.any():
-        found[possible] = torch.from_numpy(_select(problem, possible)[1].marginals())
-    return log_z, found
