@@ -33,6 +33,26 @@ Criterion criterion_named(const std::string& name) {
     throw std::invalid_argument("an unknown criterion: " + name);
 }
 
+// Raises ValueError(message, number of the graph, variables, whether it is too large).
+[[noreturn]] void raise(const GraphError& error) {
+    const bool too_large = dynamic_cast<const GraphTooLarge*>(&error) != nullptr;
+    nb::list variables;
+    for (const std::int32_t v : error.variables) variables.append(v);
+    const nb::object arguments = nb::make_tuple(error.what(), error.graph, variables, too_large);
+    PyErr_SetObject(PyExc_ValueError, arguments.ptr());
+    throw nb::python_error();
+}
+
+// What work() gives, without the lock; errors of single graphs are raised with their numbers.
+template <class Work>
+auto answered(const Work& work) {
+    try {
+        return unlocked(work);
+    } catch (const GraphError& error) {
+        raise(error);
+    }
+}
+
 }  // namespace
 
 void bind_factor_losses(nb::module_& m) {
@@ -79,9 +99,11 @@ void bind_factor_losses(nb::module_& m) {
         [](std::shared_ptr<FactorData> data, const std::string& criterion, std::int64_t memory_limit,
            int n_threads) -> std::unique_ptr<DataLoss> {
             const Criterion named = criterion_named(criterion);
-            const LockRelease release;
-            return std::make_unique<FactorLoss>(
-                std::make_shared<FactorSource>(std::move(data), named, memory_limit, n_threads), n_threads);
+            return answered([&] {
+                auto source = std::make_shared<FactorSource>(std::move(data), named, memory_limit, n_threads);
+                source->check_possible(n_threads);
+                return std::make_unique<FactorLoss>(std::move(source), n_threads);
+            });
         },
         "data"_a, "criterion"_a, "memory_limit"_a, "n_threads"_a);
     nb::class_<FactorSource>(m, "FactorAnswers")
@@ -90,22 +112,21 @@ void bind_factor_losses(nb::module_& m) {
             [](FactorSource* self, std::shared_ptr<FactorData> data, const std::string& criterion,
                std::int64_t memory_limit, int n_threads) {
                 const Criterion named = criterion_named(criterion);
-                const LockRelease release;
-                new (self) FactorSource(std::move(data), named, memory_limit, n_threads);
+                answered([&] { new (self) FactorSource(std::move(data), named, memory_limit, n_threads); });
             },
             "data"_a, "criterion"_a, "memory_limit"_a, "n_threads"_a)
         .def(
             "decode",
             [](const FactorSource& self, const Array<double>& w, int n_threads) {
                 check_size("w", w.size(), self.data.features.n_weights());
-                return new_array(unlocked([&] { return decode_graphs(self, w.data(), n_threads); }));
+                return new_array(answered([&] { return decode_graphs(self, w.data(), n_threads); }));
             },
             "w"_a, "n_threads"_a)
         .def(
             "marginals",
             [](const FactorSource& self, const Array<double>& w, int n_threads) {
                 check_size("w", w.size(), self.data.features.n_weights());
-                return new_array(unlocked([&] { return graph_marginals(self, w.data(), n_threads); }));
+                return new_array(answered([&] { return graph_marginals(self, w.data(), n_threads); }));
             },
             "w"_a, "n_threads"_a);
 }

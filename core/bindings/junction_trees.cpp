@@ -67,6 +67,10 @@ class PlannedGraph {
         return nb::make_tuple(log_z, entropy);
     }
 
+    double bytes_of_k_best(std::int64_t k) const {
+        return tree_->bytes() + crfkit::bytes_of_k_best(*tree_, k);
+    }
+
     // [(score, values [V]), …]
     nb::list k_best(const Array<double>& scores, std::int64_t k) const {
         check(scores);
@@ -125,6 +129,9 @@ void bind_junction_trees(nb::module_& m) {
         .def_prop_ro("bytes", [](const PlannedGraph& self) { return self.tree().bytes(); })
         .def_prop_ro("bytes_of_log_partition",
                      [](const PlannedGraph& self) { return self.tree().bytes_of_log_partition(); })
+        .def_prop_ro("bytes_of_hessian_vector",
+                     [](const PlannedGraph& self) { return self.tree().bytes_of_hessian_vector(); })
+        .def("bytes_of_k_best", &PlannedGraph::bytes_of_k_best, "k"_a)
         .def_prop_ro("operations", [](const PlannedGraph& self) { return self.tree().operations(); })
         .def_prop_ro("cliques", &PlannedGraph::cliques)
         .def_prop_ro("largest_clique", &PlannedGraph::largest_clique)

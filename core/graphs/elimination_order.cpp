@@ -20,6 +20,9 @@ constexpr std::int64_t kFewestOperations = 4'000;      // spent on tries, howeve
 constexpr std::int64_t kMostOperations = 120'000'000;  // about half a second
 constexpr std::int64_t kMostOfOneTry = 25'000'000;
 constexpr int kMostTries = 1000;
+constexpr double kHopeless = 1 << 10;  // times most_cost: a first order so dear is not improved for long
+constexpr std::size_t kPart = 2'500;   // variables of a part that is looked at first, …
+constexpr std::size_t kManyVariables = 4'000;  // … where there are more than these
 
 Neighbours neighbours_of(std::int64_t n, const std::vector<std::vector<std::int32_t>>& scopes) {
     Neighbours found(n);
@@ -45,6 +48,7 @@ class Try {
           random_(seed),
           entries_(sizes.begin(), sizes.end()),
           weights_(neighbours_.size(), 1.0),
+          around_(neighbours_.size()),
           keys_(neighbours_.size()),
           versions_(neighbours_.size(), 0),
           marks_(neighbours_.size(), -1) {
@@ -54,6 +58,7 @@ class Try {
         for (std::size_t v = 0; v < neighbours_.size(); ++v) {
             if (versions_[v] < 0) continue;
             const auto variable = static_cast<std::int32_t>(v);
+            for (const std::int32_t u : neighbours_[v]) around_[v] += weights_[u];
             keys_[v] = rule_ == Rule::min_degree ? log_clique(variable) : missing_weight(variable);
             push(variable);
         }
@@ -136,6 +141,26 @@ class Try {
         }
     }
 
+    // Σ of the weights of those of `some`, which are sorted, that are neighbours of u.
+    double weight_of_common(std::int32_t u, const std::vector<std::int32_t>& some) {
+        const auto& list = neighbours_[u];
+        double sum = 0;
+        if (list.size() > 16 * some.size()) {  // u has many more than these
+            for (const std::int32_t x : some)
+                if (x != u && has(list, x)) sum += weights_[x];
+            operations_ += static_cast<std::int64_t>(8 * some.size());
+            return sum;
+        }
+        auto i = some.begin();
+        for (const std::int32_t x : list) {
+            while (i != some.end() && *i < x) ++i;
+            if (i == some.end()) break;
+            if (*i == x) sum += weights_[x];
+        }
+        operations_ += static_cast<std::int64_t>(list.size() + some.size());
+        return sum;
+    }
+
     // Adds the edge a — b and updates the weights that are missing: no longer for common neighbours, and
     // newly for a (b beside its other neighbours) and for b.
     void join(std::int32_t a, std::int32_t b) {
@@ -159,6 +184,8 @@ class Try {
         operations_ += static_cast<std::int64_t>(of_a.size() + of_b.size());
         insert(neighbours_[a], b);
         insert(neighbours_[b], a);
+        around_[a] += weights_[b];
+        around_[b] += weights_[a];
     }
 
     void eliminate(std::int32_t v) {
@@ -169,21 +196,12 @@ class Try {
         for (const std::int32_t u : around) {
             auto& list = neighbours_[u];
             list.erase(std::lower_bound(list.begin(), list.end(), v));
+            around_[u] -= weights_[v];
             touch(u);
         }
         // v leaves: the pairs (v, x) of u's neighbours that had no edge are no longer missing
-        if (fills) {
-            for (const std::int32_t u : around) {
-                double missing = 0;
-                auto i = around.begin();
-                for (const std::int32_t x : neighbours_[u]) {
-                    while (i != around.end() && *i < x) ++i;
-                    if (i == around.end() || *i != x) missing += weights_[x];
-                }
-                keys_[u] -= weights_[v] * missing;
-                operations_ += static_cast<std::int64_t>(neighbours_[u].size() + around.size());
-            }
-        }
+        for (std::size_t i = 0; fills && i < around.size(); ++i)
+            keys_[around[i]] -= weights_[v] * (around_[around[i]] - weight_of_common(around[i], around));
         for (std::size_t i = 0; i < around.size(); ++i) {
             for (std::size_t j = i + 1; j < around.size(); ++j) {
                 operations_ += 4;
@@ -211,7 +229,9 @@ class Try {
     Neighbours neighbours_;
     Rule rule_;
     std::mt19937_64 random_;
-    std::vector<double> entries_, weights_, keys_;
+    std::vector<double> entries_, weights_;
+    std::vector<double> around_;  // Σ of the weights of the neighbours of each variable
+    std::vector<double> keys_;
     std::vector<std::int64_t> versions_;  // of the newest entry in the queue; −1: eliminated
     std::vector<std::int32_t> marks_, changed_;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue_;
@@ -219,13 +239,60 @@ class Try {
     Pace pace_;
 };
 
+// Variables that are nearest to one with the most neighbours, up to kPart, with the edges between them.
+std::vector<std::int32_t> part_of(const Neighbours& neighbours) {
+    std::size_t first = 0;
+    for (std::size_t v = 1; v < neighbours.size(); ++v)
+        if (neighbours[v].size() > neighbours[first].size()) first = v;
+    std::vector<std::int32_t> part{static_cast<std::int32_t>(first)};
+    std::vector<char> seen(neighbours.size(), 0);
+    seen[first] = 1;
+    for (std::size_t next = 0; next < part.size() && part.size() < kPart; ++next)
+        for (const std::int32_t u : neighbours[part[next]])
+            if (!seen[u] && part.size() < kPart) {
+                seen[u] = 1;
+                part.push_back(u);
+            }
+    return part;
+}
+
+// A part of a graph is never harder than the graph. Where min-fill finds a small part of a large graph far
+// too dear, no order of the whole is looked for: this is the order of the part, not complete. Otherwise it is
+// empty.
+EliminationOrder find_hopeless_part(std::span<const std::int32_t> sizes, const Neighbours& neighbours,
+                                    double most_cost) {
+    if (sizes.size() <= kManyVariables) return {};
+    const std::vector<std::int32_t> part = part_of(neighbours);
+    std::vector<std::int32_t> number(sizes.size(), -1), part_sizes;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+        number[part[i]] = static_cast<std::int32_t>(i);
+        part_sizes.push_back(sizes[part[i]]);
+    }
+    Neighbours inside(part.size());
+    for (std::size_t i = 0; i < part.size(); ++i) {
+        for (const std::int32_t u : neighbours[part[i]])
+            if (number[u] >= 0) inside[i].push_back(number[u]);
+        std::sort(inside[i].begin(), inside[i].end());
+    }
+    EliminationOrder order =
+        Try(part_sizes, {}, std::move(inside), Rule::min_fill, 0).run(kHopeless * most_cost, kMostOfOneTry);
+    if (!(order.cost > kHopeless * most_cost)) return {};
+    order.complete = false;
+    for (std::int32_t& v : order.variables) v = part[v];
+    for (std::int32_t& v : order.largest_clique) v = part[v];
+    return order;
+}
+
 }  // namespace
 
 EliminationOrder find_elimination_order(std::span<const std::int32_t> sizes,
                                         const std::vector<std::vector<std::int32_t>>& scopes,
                                         double most_cost) {
+    Neighbours neighbours = neighbours_of(static_cast<std::int64_t>(sizes.size()), scopes);
+    if (EliminationOrder part = find_hopeless_part(sizes, neighbours, most_cost); !part.variables.empty())
+        return part;
     // variables whose neighbours are all joined already come first in some best order: all tries share them
-    Try shared(sizes, {}, neighbours_of(static_cast<std::int64_t>(sizes.size()), scopes), Rule::min_fill, 0);
+    Try shared(sizes, {}, std::move(neighbours), Rule::min_fill, 0);
     const EliminationOrder begun = shared.run(HUGE_VAL, std::numeric_limits<std::int64_t>::max(), 0.0);
     if (begun.complete) return begun;
     EliminationOrder best;
@@ -246,7 +313,7 @@ EliminationOrder find_elimination_order(std::span<const std::int32_t> sizes,
         if (fast) break;
         if (best.complete)  // a tenth of the operations of the inference itself
             budget = std::clamp(static_cast<std::int64_t>(std::min(best.cost, 1e12) / 10), kFewestOperations,
-                                kMostOperations);
+                                best.cost > kHopeless * most_cost ? kMostOfOneTry : kMostOperations);
     }
     return best;
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <stdexcept>
-#include <string>
 
 #include "base/interruption.hpp"
 #include "base/threads.hpp"
@@ -35,7 +33,7 @@ void each_graph(const FactorSource& source, const double* w, int n_threads, cons
         scores = reader->shape().fixed;
         reader->add_all_scores(w, scores.data());
         if (!answer(*own, reader->shape(), scores, n))
-            throw std::domain_error("graph " + std::to_string(n) + " has no possible assignment");
+            throw GraphImpossible("no assignment is possible", n, {});
     });
 }
 

@@ -9,7 +9,7 @@
 namespace crfkit {
 
 // The best values of the variables of all inputs, graph after graph. The criterion of the source says how:
-// likelihood exactly, belief_propagation approximately. Throws std::domain_error for a graph without a
+// likelihood exactly, belief_propagation approximately. Throws GraphImpossible for a graph without a
 // possible assignment.
 std::vector<std::int32_t> decode_graphs(const FactorSource& source, const double* w, int n_threads);
 // The probabilities of all values of the variables of all inputs, graph after graph.

@@ -8,6 +8,7 @@
 
 #include "base/interruption.hpp"
 #include "base/threads.hpp"
+#include "graphs/assignment_search.hpp"
 #include "training/sequence_sums.hpp"
 
 namespace crfkit {
@@ -115,12 +116,42 @@ void FactorSource::plan(int n_threads) {
         const std::int64_t graph =
             std::find(data.shapes.begin(), data.shapes.end(), static_cast<std::int64_t>(i)) -
             data.shapes.begin();
-        throw std::length_error("exact inference on graph " + std::to_string(graph) +
-                                " needs more than the limit of " + std::to_string(memory_limit_) +
-                                " bytes: its largest clique has " +
-                                std::to_string(found[i]->order.largest_clique.size()) + " variables");
+        std::vector<std::int32_t> clique;  // without variables that were added for factors
+        for (const std::int32_t free : found[i]->order.largest_clique)
+            if (found[i]->conditioned.variable[free] < data.known[i]->n_variables)
+                clique.push_back(found[i]->conditioned.variable[free]);
+        throw GraphTooLarge("exact inference needs more than the limit of " + std::to_string(memory_limit_) +
+                                " bytes: the largest clique has " +
+                                std::to_string(found[i]->order.largest_clique.size()) + " variables",
+                            graph, std::move(clique));
     }
     trees_ = std::move(found);
+}
+
+void FactorSource::check_possible(int n_threads) const {
+    std::vector<std::unique_ptr<MessagePlan>> plans(data.known.size());  // of shapes that exclude something
+    parallel_for(static_cast<std::int64_t>(plans.size()), n_threads, [&](std::int64_t i, int) {
+        const auto& fixed = data.known[i]->fixed;
+        if (std::find(fixed.begin(), fixed.end(), kImpossible) != fixed.end())
+            plans[i] = std::make_unique<MessagePlan>(data.known[i]->graph);
+    });
+    std::vector<char> possible(static_cast<std::size_t>(data.n_graphs()), 1);
+    parallel_for(data.n_graphs(), n_threads, [&](std::int64_t n, int) {
+        check_interruption();
+        const MessagePlan* plan = plans[data.shapes[n]].get();
+        if (!plan) return;
+        const auto allowed = data.allowed_of(n);
+        const std::unique_ptr<bool[]> mask(new bool[allowed.size()]);
+        std::copy(allowed.begin(), allowed.end(), mask.get());
+        try {
+            possible[n] =
+                find_assignment(*plan, data.shape(n).fixed, {mask.get(), allowed.size()}, {}).has_value();
+        } catch (const SearchSpent&) {  // one may exist
+        }
+    });
+    const auto none = std::find(possible.begin(), possible.end(), 0);
+    if (none != possible.end())
+        throw GraphImpossible("constraints exclude every assignment", none - possible.begin(), {});
 }
 
 std::unique_ptr<GraphSums> FactorSource::open_sums(std::int64_t shape) const {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "graphs/criteria.hpp"
@@ -16,12 +18,26 @@ namespace crfkit {
 
 enum class Criterion { likelihood, belief_propagation, pseudo_likelihood, piecewise };
 
+// A graph that cannot be used: which one of the data, and variables of its input that are concerned.
+struct GraphError : std::runtime_error {
+    GraphError(const std::string& message, std::int64_t number, std::vector<std::int32_t> some)
+        : std::runtime_error(message), graph(number), variables(std::move(some)) {}
+    std::int64_t graph;
+    std::vector<std::int32_t> variables;
+};
+struct GraphTooLarge : GraphError {
+    using GraphError::GraphError;
+};
+struct GraphImpossible : GraphError {
+    using GraphError::GraphError;
+};
+
 // Data and criterion, with what depends on the shape of a graph alone, found once.
 class FactorSource {
   public:
     // memory_limit: bytes that exact inference on one graph may take.
-    // Throws std::invalid_argument where an annotation does not suit the criterion, std::length_error where a
-    // graph is too large for exact inference.
+    // Throws std::invalid_argument where an annotation does not suit the criterion, GraphTooLarge where exact
+    // inference does not fit.
     FactorSource(std::shared_ptr<const FactorData> graphs, Criterion criterion, std::int64_t memory_limit,
                  int n_threads);
     FactorSource(const FactorSource&) = delete;
@@ -29,6 +45,9 @@ class FactorSource {
 
     // Plans inference for all shapes, where it was not needed so far. One thread at a time.
     void plan(int n_threads);
+    // Throws GraphImpossible for a graph whose constraints exclude every assignment that its annotation
+    // allows.
+    void check_possible(int n_threads) const;
     // What answers for a shape, for one thread. Shapes must be planned.
     std::unique_ptr<GraphSums> open_sums(std::int64_t shape) const;
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "graphs/assignment_search.hpp"
 #include "graphs/junction_tree_max.hpp"
 #include "graphs/junction_tree_sums.hpp"
 
@@ -71,10 +72,22 @@ class BeliefSums final : public GraphSums {
         return run(scores, false).log_partition;
     }
     double decode(const double* scores, std::int32_t* assignment) override {
-        const Beliefs found = run(scores, true);
-        if (!found.possible || found.best.empty()) return kImpossible;
+        Beliefs found = run(scores, true);
+        if (!found.possible) return kImpossible;
+        double score = found.best.empty() ? kImpossible : graph_.score(all(scores), found.best);
+        if (score == kImpossible) {  // the values before exclude the rest: others, the likeliest first
+            try {
+                auto other = find_assignment(messages_.plan(), all(scores), {}, found.of_variables);
+                if (!other) return kImpossible;
+                found.best = std::move(*other);
+            } catch (const SearchSpent&) {
+                return kImpossible;
+            }
+            improve(messages_.plan(), all(scores), {}, found.best);
+            score = graph_.score(all(scores), found.best);
+        }
         std::copy(found.best.begin(), found.best.end(), assignment);
-        return graph_.score(all(scores), found.best);
+        return score;
     }
 
   private:

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
+#include <queue>
+#include <tuple>
 
 #include "base/interruption.hpp"
 
@@ -16,6 +20,14 @@ constexpr double kSmallerByFactor = 8;  // tables are multiplied beforehand if t
 constexpr double kLargeMessage = 1 << 14;  // entries from which on a message is worth being spared
 constexpr double kLongRow = 1 << 10;       // entries that the message of a merged clique has at least
 constexpr double kMostSummed = 256;        // configurations that a merged clique sums over, at most
+
+constexpr double kBytesOfState = 128;  // of each table in JunctionTreeSums
+
+// What the numbers of a list take, as the allocator hands them out.
+template <class Number>
+double list_bytes(const std::vector<Number>& list) {
+    return list.empty() ? 0.0 : std::max(32.0, static_cast<double>(list.capacity() * sizeof(Number)) + 16);
+}
 
 // Where the configurations of variables first … last − 1 begin in a table with these strides.
 std::vector<std::int64_t> offsets_of(const std::vector<std::int32_t>& sizes,
@@ -64,7 +76,7 @@ JunctionTree::JunctionTree(const FactorGraph& graph, std::span<const std::uint8_
     // entries that cannot be numbered
     too_large_ = order.complete && (order.largest > 4e18 || order.cost > 1e17);
     if (!complete()) {
-        bytes_ = bytes_of_log_partition_ =
+        bytes_ = bytes_of_hessian_vector_ = bytes_of_log_partition_ =
             4 * order.cost;  // messages of two-valued variables are half as large
         operations_ = order.cost;
         return;
@@ -73,6 +85,9 @@ JunctionTree::JunctionTree(const FactorGraph& graph, std::span<const std::uint8_
     rank.resize(n);
     for (std::int32_t i = 0; i < n; ++i) rank[order.variables[i]] = i;
 
+    double n_places = 0;
+    for (const ConditionedGraph::Table& table : conditioned.tables) n_places += size_of(table.scope);
+    places.reserve(static_cast<std::size_t>(n_places));
     std::vector<std::vector<std::int32_t>> waiting(n);  // tables by the variable whose elimination uses them
     for (const ConditionedGraph::Table& table : conditioned.tables) {
         const std::int32_t added = add_graph_table(table);
@@ -185,29 +200,58 @@ bool JunctionTree::merge(std::vector<Pending>& messages, const std::vector<std::
 // products first; then the clique itself. Returns its message.
 std::int32_t JunctionTree::eliminate(Pending pending) {
     std::vector<std::int32_t>& inputs = pending.inputs;
-    const double entries = size_of(pending.scope);
-    while (entries > kSmallClique && inputs.size() > 1) {
-        double least = entries / kSmallerByFactor;
-        std::size_t first = 0, second = 0;
-        for (std::size_t a = 0; a < inputs.size(); ++a) {
-            for (std::size_t b = a + 1; b < inputs.size(); ++b) {
-                const double size = size_of(joined(tables[inputs[a]].scope, tables[inputs[b]].scope));
-                if (size < least || (size == least && second == 0)) {
-                    least = size;
-                    first = a;
-                    second = b;
-                }
-            }
-        }
-        if (second == 0) break;
-        const std::int32_t product = add_clique({inputs[first], inputs[second]}, 0);
-        inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(second));
-        inputs[first] = product;
+    const double entries = size_of(pending.scope), limit = entries / kSmallerByFactor;
+    if (entries > kSmallClique) {
+        // a product has as many entries as its tables or more
+        const auto large = std::stable_partition(inputs.begin(), inputs.end(), [&](std::int32_t table) {
+            return static_cast<double>(tables[table].size) <= limit;
+        });
+        std::vector<std::int32_t> products = multiply_same({inputs.begin(), large});
+        multiply_pairs(products, limit);
+        products.insert(products.end(), large, inputs.end());
+        inputs = std::move(products);
     }
     // large tables first, so that a block begins as a copy of a row
     std::stable_sort(inputs.begin(), inputs.end(),
                      [&](std::int32_t a, std::int32_t b) { return tables[a].size > tables[b].size; });
     return add_clique(inputs, pending.n_summed_variables);
+}
+
+// Tables of the same variables become one.
+std::vector<std::int32_t> JunctionTree::multiply_same(const std::vector<std::int32_t>& inputs) {
+    std::map<std::vector<std::int32_t>, std::vector<std::int32_t>> by_scope;
+    for (const std::int32_t table : inputs) by_scope[tables[table].scope].push_back(table);
+    std::vector<std::int32_t> products;
+    for (const auto& [scope, same] : by_scope)
+        products.push_back(same.size() == 1 ? same[0] : add_clique(same, 0));
+    return products;
+}
+
+// Multiplies the two tables with the smallest product, again and again, as long as it has at most `limit`
+// entries.
+void JunctionTree::multiply_pairs(std::vector<std::int32_t>& inputs, double limit) {
+    using Pair = std::tuple<double, std::size_t, std::size_t>;  // size of the product, places of the tables
+    std::priority_queue<Pair, std::vector<Pair>, std::greater<Pair>> pairs;
+    Pace pace;
+    const auto add_pairs = [&](std::size_t b) {
+        for (std::size_t a = 0; a < b; ++a) {
+            if (inputs[a] < 0) continue;
+            const double size = size_of(joined(tables[inputs[a]].scope, tables[inputs[b]].scope));
+            if (size <= limit) pairs.emplace(size, a, b);
+            pace.work(64);
+        }
+    };
+    for (std::size_t b = 1; b < inputs.size(); ++b) add_pairs(b);
+    while (!pairs.empty()) {
+        const auto [size, a, b] = pairs.top();
+        pairs.pop();
+        if (inputs[a] < 0 || inputs[b] < 0) continue;  // multiplied already
+        const std::int32_t product = add_clique({inputs[a], inputs[b]}, 0);
+        inputs[a] = inputs[b] = -1;
+        inputs.push_back(product);
+        add_pairs(inputs.size() - 1);
+    }
+    std::erase(inputs, -1);
 }
 
 // How a clique, of which scope and sizes are known, reads a table.
@@ -279,16 +323,28 @@ std::int32_t JunctionTree::add_clique(const std::vector<std::int32_t>& inputs,
     return cliques.back().message;
 }
 
+// What the plan itself takes, with the states of its tables that inference adds.
+double JunctionTree::bytes_of_plan() const {
+    double sum = list_bytes(places) + list_bytes(tables) + list_bytes(cliques) +
+                 kBytesOfState * static_cast<double>(tables.size()) +
+                 static_cast<double>(conditioned.tables.size()) * sizeof(ConditionedGraph::Table);
+    for (const ConditionedGraph::Table& table : conditioned.tables)
+        sum += list_bytes(table.scope) + list_bytes(table.strides);
+    for (const TreeTable& table : tables) sum += list_bytes(table.scope);
+    for (const Clique& clique : cliques) {
+        sum += list_bytes(clique.scope) + list_bytes(clique.outer_sizes) + list_bytes(clique.inputs);
+        for (const CliqueInput& input : clique.inputs)
+            sum += list_bytes(input.summed) + list_bytes(input.strides) + list_bytes(input.starts);
+    }
+    return sum;
+}
+
 // Memory as junction_tree_sums.cpp takes it, and operations.
 void JunctionTree::measure() {
     double live = 0, all = 0, transient = 0;
-    double plan = 8.0 * static_cast<double>(places.size());
     for (const Clique& clique : cliques) {
         double inputs = 0, distinct = 0;
-        plan += sizeof(Clique) + sizeof(TreeTable);
         for (const CliqueInput& input : clique.inputs) {
-            plan += sizeof(CliqueInput) + sizeof(TreeTable) + 4.0 * static_cast<double>(input.starts.size()) +
-                    8.0 * static_cast<double>(input.summed.size() + input.strides.size());
             const double bytes = table_bytes(static_cast<double>(tables[input.table].size));
             inputs += bytes;
             if (input.same_as < 0) distinct += static_cast<double>(tables[input.table].size);
@@ -302,8 +358,11 @@ void JunctionTree::measure() {
         operations_ += clique.entries() * static_cast<double>(clique.inputs.size());
     }
     for (const TreeTable& table : tables) all += static_cast<double>(table.size);
+    const double plan = bytes_of_plan(), answer = 8 * static_cast<double>(value_count + n_scores);
     bytes_of_log_partition_ += plan;
-    bytes_ = plan + table_bytes(all) + table_bytes(transient);
+    const double kept = table_bytes(all) + table_bytes(transient);
+    bytes_ = plan + kept + answer;
+    bytes_of_hessian_vector_ = bytes_ + kept + 8 * static_cast<double>(n_scores);
 
     table_of.assign(conditioned.n_free(), -1);
     for (std::size_t i = 0; i < tables.size(); ++i)

@@ -73,8 +73,10 @@ class JunctionTree {
                  std::span<const double> scores, double most_bytes);
 
     bool possible() const { return conditioned.possible; }
-    // What log Z needs, and what all other questions do at most (Hessian–vector products twice as much).
+    // What log Z needs, Hessian–vector products, and what all other questions do at most (for the k best see
+    // junction_tree_max.hpp).
     double bytes_of_log_partition() const { return bytes_of_log_partition_; }
+    double bytes_of_hessian_vector() const { return bytes_of_hessian_vector_; }
     double bytes() const { return bytes_; }
     double operations() const { return operations_; }  // products of two numbers, for log Z
     bool complete() const { return order.complete && !too_large_; }
@@ -98,14 +100,17 @@ class JunctionTree {
     CliqueInput input_of(const Clique& clique, std::int32_t table, std::int32_t first_of_block) const;
     struct Pending;
     std::int32_t eliminate(Pending pending);
+    std::vector<std::int32_t> multiply_same(const std::vector<std::int32_t>& inputs);
+    void multiply_pairs(std::vector<std::int32_t>& inputs, double limit);
     bool merge(std::vector<Pending>& messages, const std::vector<std::int32_t>& inputs,
                const std::vector<std::int32_t>& scope, Pending& merged) const;
     double size_of(const std::vector<std::int32_t>& scope) const;
     std::vector<std::int32_t> joined(const std::vector<std::int32_t>& a,
                                      const std::vector<std::int32_t>& b) const;
+    double bytes_of_plan() const;
     void measure();
 
-    double bytes_of_log_partition_ = 0, bytes_ = 0, operations_ = 0;
+    double bytes_of_log_partition_ = 0, bytes_of_hessian_vector_ = 0, bytes_ = 0, operations_ = 0;
     bool too_large_ = false;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <queue>
+#include <vector>
 
 #include "graphs/clique_blocks.hpp"
 
@@ -81,11 +81,43 @@ struct Branch {
     std::int64_t number;  // in the order of making, which decides among equals
     std::int64_t parent;  // among those that were taken; −1: none
     std::int32_t choice;  // the place among the choices that differs from the parent
-    std::int64_t value;   // the summed configuration that it chooses there
+    std::int32_t value;   // the summed configuration that it chooses there
 
     bool operator<(const Branch& other) const {  // a queue gives the largest first
         return loss != other.loss ? loss > other.loss : number > other.number;
     }
+};
+
+constexpr std::int64_t kFewBranches = 1024;
+constexpr double kBytesOfAnswer = 900;  // what holds a solution where it is returned to, about
+
+// The branches with the least losses: as many as solutions are still wanted, since each gives one.
+class Branches {
+  public:
+    bool empty() const { return heap_.empty(); }
+    void push(const Branch& branch) {
+        heap_.push_back(branch);
+        std::push_heap(heap_.begin(), heap_.end());
+    }
+    Branch pop() {
+        std::pop_heap(heap_.begin(), heap_.end());
+        const Branch best = heap_.back();
+        heap_.pop_back();
+        return best;
+    }
+    // Forgets all but the best `n`, from time to time.
+    void keep(std::int64_t n) {
+        const auto most = static_cast<std::size_t>(std::max(n, kFewBranches));
+        if (heap_.size() / 2 <= most) return;
+        const auto end = heap_.begin() + static_cast<std::ptrdiff_t>(most);
+        std::nth_element(heap_.begin(), end, heap_.end(),
+                         [](const Branch& a, const Branch& b) { return b < a; });
+        heap_.erase(end, heap_.end());
+        std::make_heap(heap_.begin(), heap_.end());
+    }
+
+  private:
+    std::vector<Branch> heap_;  // the best one first
 };
 
 }  // namespace
@@ -101,17 +133,16 @@ std::vector<ScoredAssignment> k_best_assignments(const FactorGraph& graph, const
     if (!maxima.possible(scores)) return found;
     const auto& choices = maxima.choices();
     const auto n = static_cast<std::int32_t>(choices.size());
-    std::vector<std::vector<std::int64_t>> taken;  // chosen configurations [choices] of the solutions
-    std::priority_queue<Branch> queue;
+    std::vector<std::vector<std::int32_t>> taken;  // chosen configurations [choices] of the solutions
+    Branches queue;
     std::int64_t number = 0;
     queue.push({0.0, number++, -1, -1, 0});
     std::vector<std::int32_t> assignment(tree.conditioned.n_free());
     std::vector<double> weights;
     Pace pace;
     while (!queue.empty() && static_cast<std::int64_t>(found.size()) < k) {
-        const Branch branch = queue.top();
-        queue.pop();
-        std::vector<std::int64_t> chosen(n);
+        const Branch branch = queue.pop();
+        std::vector<std::int32_t> chosen(n);
         for (std::int32_t i = 0; i < n; ++i) {
             const Clique& clique = tree.cliques[choices[i]];
             pace.work(16 * clique.n_summed);
@@ -122,8 +153,8 @@ std::vector<ScoredAssignment> k_best_assignments(const FactorGraph& graph, const
             } else {
                 maxima.weigh(choices[i], assignment, weights);
                 const auto best = std::max_element(weights.begin(), weights.end());
-                chosen[i] = best - weights.begin();
-                for (std::int64_t x = 0; k > 1 && x < clique.n_summed; ++x)
+                chosen[i] = static_cast<std::int32_t>(best - weights.begin());
+                for (std::int32_t x = 0; k > 1 && x < clique.n_summed; ++x)
                     if (x != chosen[i] && weights[x] > -HUGE_VAL)
                         queue.push({branch.loss + (*best - weights[x]), number++,
                                     static_cast<std::int64_t>(taken.size()), i, x});
@@ -131,6 +162,7 @@ std::vector<ScoredAssignment> k_best_assignments(const FactorGraph& graph, const
             assign_summed(tree, clique, chosen[i], assignment);
         }
         if (k > 1) taken.push_back(std::move(chosen));
+        queue.keep(k - static_cast<std::int64_t>(found.size()) - 1);
         ScoredAssignment one{0, std::vector<std::int32_t>(graph.cardinalities.size())};
         write_values(tree, assignment, one.values.data());
         one.score = graph.score(scores, one.values);
@@ -141,6 +173,23 @@ std::vector<ScoredAssignment> k_best_assignments(const FactorGraph& graph, const
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.score > b.score; });
     return found;
+}
+
+double bytes_of_k_best(const JunctionTree& tree, std::int64_t k) {
+    if (k < 2) return 0;
+    double assignments = 1, choices = 0, values = 0;
+    for (const std::int32_t size : tree.conditioned.sizes) assignments *= size;
+    for (const Clique& clique : tree.cliques) {
+        if (clique.n_summed < 2) continue;
+        ++choices;
+        values += static_cast<double>(clique.n_summed);
+    }
+    const double n = std::min(static_cast<double>(k), assignments);
+    const double list = 64;  // a vector with its numbers, besides these
+    const double solution = kBytesOfAnswer + sizeof(ScoredAssignment) + 2 * list + 4 * choices +
+                            4 * static_cast<double>(tree.conditioned.fixed.size());
+    // a list of branches that grows has up to twice their number, and they are cut at twice what is wanted
+    return n * solution + 4 * sizeof(Branch) * std::min(n * values, n + kFewBranches + values);
 }
 
 }  // namespace crfkit

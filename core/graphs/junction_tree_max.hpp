@@ -25,4 +25,7 @@ struct ScoredAssignment {
 std::vector<ScoredAssignment> k_best_assignments(const FactorGraph& graph, const JunctionTree& tree,
                                                  std::span<const double> scores, std::int64_t k);
 
+// What the k best assignments take of the memory beyond tree.bytes(), those that are returned included.
+double bytes_of_k_best(const JunctionTree& tree, std::int64_t k);
+
 }  // namespace crfkit

@@ -54,7 +54,7 @@ class PatternError(InputError):
 
 
 class SizeLimitError(InputError):
-    """A trellis would have more states or arcs than the structure allows."""
+    """A trellis would have more states or arcs than the structure allows, or exact inference need too much memory."""
 
 
 class FunctionError(InputError):

@@ -208,7 +208,7 @@ def test_counts_and_lists() -> None:
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ArgumentError, match="got Chain, expected a FactorGraph"):
+    with pytest.raises(ArgumentError, match="Got Chain, expected a FactorGraph"):
         belief_propagation(Chain())  # type: ignore[arg-type]
     graph = FactorGraph.from_arrays([2, 2], [(0, 1)], [np.zeros((2, 2))])
     for wrong in (
@@ -218,6 +218,11 @@ def test_bad_arguments() -> None:
         {"tolerance": 0.0},
         {"max_iterations": 0},
         {"n_threads": 0},
+        {"damping": "a"},
+        {"tolerance": "a"},
+        {"max_iterations": 1.5},
+        {"max_iterations": "3"},
+        {"n_threads": 1.5},
     ):
         with pytest.raises(ArgumentError, match=next(iter(wrong))):
             belief_propagation(graph, **wrong)

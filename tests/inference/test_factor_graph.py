@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainScores, FactorGraph, ProjectiveTree, SpanningTree, inference
+from crfkit import Chain, ChainScores, FactorGraph, ProjectiveTree, SpanningTree, _core, inference
 from crfkit.errors import ArgumentError, NoOutputError, SizeLimitError
 from tests.oracles.factor_graphs import SHAPES, Graph, GraphOracle, draw_graph
 from tests.oracles.oracle import TreeOracle
@@ -160,12 +162,107 @@ def test_what_does_not_fit_is_refused(n: int) -> None:
     with pytest.raises(
         SizeLimitError, match=r"width \d+.* of memory, expected at most 1 MB .*largest factor is number"
     ):
-        inference.marginals(graph, memory_limit=1e6)
-    for limit in (0.0, -1.0, math.nan):
-        with pytest.raises(ArgumentError, match="memory_limit"):
-            inference.decode(graph, memory_limit=limit)
+        inference.marginals(graph, memory_limit="1M")
+    with pytest.raises(ArgumentError, match="Got Chain, expected a FactorGraph"):
+        inference.plan(Chain())  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="memory_limit"):
         inference.decode(Chain(), ChainScores(np.zeros((2, 2))), memory_limit=1.0)
+
+
+def count_plans(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    made: list[Any] = []
+    plan = _core.JunctionTree
+
+    def count(*arguments: Any) -> Any:
+        made.append(plan(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(_core, "JunctionTree", count)
+    return made
+
+
+def test_a_graph_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, graph = count_plans(monkeypatch), grid(4)
+    inference.plan(graph)
+    value = inference.log_partition(graph)
+    best = inference.decode(graph)
+    inference.marginals(graph)
+    inference.log_probability(graph, output=best.output)
+    assert len(made) == 1
+    for _ in range(2):
+        inference.marginals(graph, allowed={0: 1})
+    assert len(made) == 2
+    inference.log_partition(graph)
+    assert len(made) == 2
+    scores = [2 * factor.scores for factor in graph.factors]
+    assert inference.log_partition(graph, scores) > value
+    assert len(made) == 2  # the same scores are possible
+    scores[0] = np.where(np.eye(2) > 0, -np.inf, scores[0])
+    other = FactorGraph.from_arrays([2] * 16, [f.variables for f in graph.factors], scores)
+    assert inference.log_partition(graph, scores) == pytest.approx(inference.log_partition(other))
+    made.clear()
+    graph.factor([0, 15], [[0.0, 1.0], [1.0, 0.0]])
+    assert inference.log_partition(graph) != value
+    assert len(made) == 1
+    for value in range(2):  # few plans are kept
+        for v in range(6):
+            inference.log_partition(graph, allowed={v: value})
+    made.clear()
+    inference.log_partition(graph, allowed={5: 1})
+    assert not made
+    inference.log_partition(graph, allowed={0: 0})
+    assert len(made) == 1
+
+
+def test_graphs_with_plans_can_be_copied() -> None:
+    graph = grid(4)
+    value, best = inference.log_partition(graph), inference.decode(graph)
+    for same in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph), copy.copy(graph)):
+        assert inference.log_partition(same) == value
+        same.factor([0], [0.0, 1.0])
+        assert inference.log_partition(same) != value
+        assert inference.log_partition(graph) == value
+    assert dict(pickle.loads(pickle.dumps(best.output))) == dict(best.output)
+
+
+def test_a_large_graph_is_refused_by_a_part_of_it() -> None:
+    """The order of a hopeless grid is not followed far beyond the limit, and needs no more than a part of the grid."""
+    found = inference.plan(grid(70), memory_limit=1e9)
+    assert not found.fits
+    assert found.cliques == []
+    assert found.operations < 1e18  # followed to its end it has 1e28
+    rows = {int(name) // 70 for name in found.largest_clique}
+    assert len(rows) < 60
+
+
+def test_many_tables_in_one_clique() -> None:
+    """Their products are planned quickly; the sums are those over all assignments."""
+    random = np.random.default_rng(2)
+    n = 13
+    scopes = [tuple(int(v) for v in random.permutation(n)[: random.integers(1, 4)]) for _ in range(900)]
+    tables = [0.1 * random.normal(size=(2,) * len(scope)) for scope in scopes]
+    graph = FactorGraph.from_arrays([2] * n, scopes, tables)
+    total = np.zeros((2,) * n)
+    for scope, table in zip(scopes, tables, strict=True):
+        order = np.argsort(scope)
+        total += np.transpose(table, order).reshape([2 if v in scope else 1 for v in range(n)])
+    weights = np.exp(total - total.max())
+    assert inference.log_partition(graph) == pytest.approx(math.log(weights.sum()) + total.max(), rel=1e-12)
+    marginals = inference.marginals(graph)
+    for v in range(n):
+        known = weights.sum(axis=tuple(u for u in range(n) if u != v)) / weights.sum()
+        np.testing.assert_allclose(marginals[str(v)], known, rtol=0, atol=1e-10)
+    assert inference.decode(graph).score == pytest.approx(total.max(), rel=1e-12)
+
+
+def test_a_variable_with_many_neighbours() -> None:
+    leaves, values, random = 3000, 300, np.random.default_rng(0)
+    tables = 0.1 * random.normal(size=(leaves, values, 2))
+    graph = FactorGraph.from_arrays([values, *[2] * leaves], [(0, v + 1) for v in range(leaves)], tables)
+    of_hub = np.logaddexp(tables[:, :, 0], tables[:, :, 1]).sum(axis=0)
+    known = of_hub.max() + math.log(np.exp(of_hub - of_hub.max()).sum())
+    assert inference.log_partition(graph) == pytest.approx(known, rel=1e-12)
+    np.testing.assert_allclose(inference.marginals(graph)["0"], np.exp(of_hub - known), rtol=0, atol=1e-10)
 
 
 def column_sums(tables: tuple[Any, Any, Any]) -> tuple[float, Any]:

@@ -12,18 +12,7 @@ import pytest
 
 import crfkit
 from crfkit import CRF, Chain, Checkpoint, GraphCRF, inference
-from crfkit.errors import (
-    ArgumentError,
-    FunctionError,
-    ImpossibleLabelsError,
-    InputError,
-    LabelError,
-    NotLoadedError,
-    ShapeError,
-    SizeLimitError,
-    UnsavableError,
-    UnsupportedError,
-)
+from crfkit.errors import ArgumentError, ImpossibleLabelsError, InputError, NotLoadedError, UnsavableError
 from crfkit.features import GraphInput
 
 OPTIMIZERS: dict[str, Any] = {
@@ -198,83 +187,3 @@ def test_damaged_files(tmp_path: Path) -> None:
         path.write_bytes(bytes(data[: random.integers(len(data) + 1)] if random.random() < 0.2 else data))
         with contextlib.suppress(InputError):
             crfkit.load(path, functions=[loop]).predict(X)
-
-
-def test_bad_input() -> None:
-    X, y = draw_data(4)
-
-    def fit(template: Any = chain, X: Any = X, y: Any = y, **settings: Any) -> None:
-        GraphCRF(template, **settings).fit(X, y)
-
-    for settings in ({"objective": "exact"}, {"inference": "mean"}, {"min_count": 0}, {"memory_limit": 0}):
-        with pytest.raises(ArgumentError):
-            fit(**settings)
-    with pytest.raises(ArgumentError):
-        fit(None)
-    with pytest.raises(ShapeError):
-        fit(y=y[:2])
-    with pytest.raises(ShapeError):
-        fit(y=[[*y[0], "N"], *y[1:]])
-    for wrong in ({"q": "N"}, {0: ["N"]}, 3, [["N"]] * len(y[0])):
-        with pytest.raises(LabelError):
-            fit(y=[wrong, *y[1:]])
-    with pytest.raises(ArgumentError):
-        fit(X=3)
-    assert GraphCRF(chain).fit(X, y).predict([]) == []
-    with pytest.raises(LabelError):
-        fit(with_topic, y=[{"topic": "q"}, *({} for _ in y[1:])])
-    with pytest.raises(LabelError, match="variable 'topic' has the label 'q'"):
-        fit(with_topic, y=[{"topic": {"q"}}, *(dict(enumerate(output)) for output in y[1:])])
-    with pytest.raises(UnsupportedError):
-        fit(y=[[None] * len(y[0]), *y[1:]], objective="pseudo_likelihood")
-
-    def twice(x: Any, graph: GraphInput) -> None:
-        graph.variable(0)
-        graph.variable(0)
-
-    def unknown(x: Any, graph: GraphInput) -> None:
-        graph.factor("f", [0])
-
-    def value(x: Any, graph: GraphInput) -> None:
-        graph.variable(0)
-        graph.factor("f", [0], {"a": float("nan")})
-
-    def failing(x: Any, graph: GraphInput) -> None:
-        raise KeyError("q")
-
-    for template in (twice, unknown, value, failing):
-        with pytest.raises(InputError, match="input 0"):
-            fit(template)
-
-    def tied(*ties: Any) -> Any:
-        def template(words: list[str], graph: GraphInput) -> None:
-            chain(words, graph)
-            for tie in ties if len(words) > 1 else ():
-                graph.factor("tied", [0, 1], tie=tie)
-
-        return template
-
-    for ties in (("equal", None), (None, "equal"), ("equal", max)):
-        with pytest.raises(UnsupportedError, match=r"Factor 'tied': tie is .*, elsewhere"):
-            fit(tied(*ties))
-    for function in (lambda first, second: first, lambda labels: [labels]):
-        with pytest.raises(FunctionError, match="Factor 'tied': tie failed for the tuple of labels"):
-            fit(tied(function))
-
-
-def test_a_graph_that_is_too_wide_is_refused() -> None:
-    def clique(n: int, graph: GraphInput) -> None:
-        for v in range(n):
-            graph.variable(v, labels=range(4))
-            for u in range(v):
-                graph.factor("pair", [u, v])
-
-    with pytest.raises(SizeLimitError):
-        GraphCRF(clique, memory_limit=1 << 20).fit([30], [[0] * 30])
-    GraphCRF(clique, memory_limit=1 << 20, objective="pseudo_likelihood").fit([30], [[0] * 30])
-    X, y = draw_data(3)
-    with pytest.raises(SizeLimitError, match="graph 0 needs more than the limit of 1000 bytes"):
-        GraphCRF(loop, memory_limit=1000).fit(X, y)
-    model = GraphCRF(loop, memory_limit=1000, objective="belief_propagation").fit(X, y)
-    with pytest.raises(SizeLimitError, match="graph 0 needs more than the limit of 1000 bytes"):
-        model.predict(X)

@@ -121,7 +121,7 @@ def test_same_bits_for_any_number_of_threads(criterion: str) -> None:
 def test_pseudo_likelihood_needs_all_labels() -> None:
     inputs, outputs, factor_map = draw_problem(1, complete=True)
     outputs[2][0] = None
-    with pytest.raises(InputError, match="graph 2"):
+    with pytest.raises(InputError, match="input 2"):
         graph_loss(factor_map, inputs, outputs, criterion="pseudo_likelihood")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from crfkit import FactorGraph
-from crfkit.errors import ArgumentError, LabelError, ShapeError
+from crfkit import FactorGraph, inference
+from crfkit.errors import ArgumentError, LabelError, ShapeError, SizeLimitError
 from crfkit.structures import CountFactor, EqualFactor, ListFactor, TableFactor
 
 
@@ -102,6 +103,50 @@ def test_lists_of_configurations(small: int, monkeypatch: pytest.MonkeyPatch) ->
     assert other.table.tolist() == [2.0, 0.5]
 
 
+def test_lists_in_which_other_configurations_are_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over many variables a list is no table: its scores are those of the mapping, and one for all other configurations."""
+    monkeypatch.setattr("crfkit.structures.factor_graph.LARGEST_TABLE", 10)
+    graph = FactorGraph()
+    a, b, c = graph.variable("a", ["x", "y"]), graph.variable("b", 3), graph.variable("c", 2)
+    scores = {("x", 2, 0): 1.5, ("y", 0, 1): -0.5, ("x", 1, 1): -math.inf, ("x", 2, 1): 0.25}
+    factor = graph.factor([a, b, c], scores, other=0.75)
+    assert isinstance(factor, ListFactor)
+    assert factor.scores.tolist() == [1.5, -0.5, -math.inf, 0.25, 0.75]
+    assert factor.score(np.array([0, 2, 0], dtype=np.int32)) == 1.5
+    assert factor.score(np.array([1, 2, 0], dtype=np.int32)) == 0.75
+    check_tables(graph)
+    tables = graph.tables
+    assert tables.of_factors(tables.scores)[0].tolist() == factor.scores.tolist()
+    # ten variables of ten values: no table of 10^10 entries
+    wide = FactorGraph.from_arrays([10] * 10, [], [])
+    random = np.random.default_rng(0)
+    rows = {tuple(map(int, row)): float(i) for i, row in enumerate(random.integers(10, size=(50, 10)))}
+    wide.factor(range(10), rows, other=-1.0)
+    assert wide.tables.scores.size < 300_000
+    expected = np.logaddexp(np.logaddexp.reduce(list(rows.values())), math.log(10**10 - 50) - 1.0)
+    assert inference.log_partition(wide) == pytest.approx(expected, rel=1e-12)
+    marginals = inference.marginals(wide).factors[0]
+    assert marginals.shape == (51,)
+    assert marginals[-1] == pytest.approx(math.exp(math.log(10**10 - 50) - 1.0 - expected), rel=1e-9)
+    assert inference.decode(wide).score == 49.0
+    alone = FactorGraph.from_arrays([10] * 10, [], [])
+    alone.factor(range(10), rows)
+    assert inference.log_partition(alone) == pytest.approx(np.logaddexp.reduce(list(rows.values())))
+    assert inference.belief_propagation(alone).exact
+    many = {tuple(map(int, row)): 0.0 for row in random.integers(10, size=(5000, 10))}
+    wide.factor(range(10), many, other=0.0)
+    with pytest.raises(SizeLimitError, match="a list of 5,000 configurations"):
+        inference.log_partition(wide)
+
+
+def test_a_list_over_no_variable() -> None:
+    graph = FactorGraph.from_arrays([2], [], [])
+    graph.factor([], {(): 1.5})
+    graph.factor([], 0.25)
+    check_tables(graph)
+    assert inference.log_partition(graph) == pytest.approx(math.log(2) + 1.75)
+
+
 def test_allowed_values() -> None:
     graph = FactorGraph()
     graph.variable("a", ["x", "y", ("z", 1)])
@@ -112,6 +157,14 @@ def test_allowed_values() -> None:
     tuples = graph.allowed_values({"a": ("z", 1)})
     assert tuples is not None
     assert tuples[0].tolist() == [False, False, True]
+    both = graph.allowed_values({"a": {"x", "y"}, 0: ["y", ("z", 1)]})  # by its name and by its number
+    assert both is not None
+    assert both[0].tolist() == [False, True, False]
+    with pytest.raises(LabelError):
+        graph.allowed_values({"a": "x", 0: "y"})
+    for key in (0.5, None, True, -1):
+        with pytest.raises(ArgumentError, match="is no variable of this graph"):
+            graph.allowed_values({key: "x"})
     with pytest.raises(LabelError):
         graph.allowed_values({"a": "q"})
     with pytest.raises(LabelError):
@@ -130,8 +183,9 @@ def test_assignments() -> None:
     for outside in ([0, 3], [-1, 0]):
         with pytest.raises(LabelError):
             graph.assignment(outside)
-    with pytest.raises(ShapeError):
-        graph.assignment([0])
+    for shape in ([0], [[0], [1, 2]], "ab"):
+        with pytest.raises(ShapeError):
+            graph.assignment(shape)
 
 
 def test_bad_input() -> None:
@@ -139,14 +193,24 @@ def test_bad_input() -> None:
     a, b = graph.variable("a", 2), graph.variable("b", ["x", "y"])
     other = FactorGraph().variable("a", 2)
     one = graph.variable("one", 1)
-    for name, labels in (("a", 2), (1, 2), ("c", 0), ("c", []), ("c", ["x", "x"])):
+    wrong: tuple[Any, ...] = (0, [], ["x", "x"], 2.0, True, None, [[1], [2]], 1 << 40)
+    for name, labels in (("a", 2), (1, 2), *(("c", some) for some in wrong)):
         with pytest.raises(ArgumentError):
             graph.variable(name, labels)  # type: ignore[arg-type]
-    for scope in ([a, a], [other], [9], ["q"]):
+    for scope in ([a, a], [other], [9], ["q"], [0.7], [None], [True], 0):
         with pytest.raises(ArgumentError):
-            graph.factor(scope, [[0.0]])
-    with pytest.raises(ShapeError):
+            graph.factor(scope, [[0.0]])  # type: ignore[arg-type]
+    with pytest.raises(
+        ShapeError, match=r"Factor 0 over \['a', 'b'\]: expected scores \[2, 2\], got \[2, 3\]"
+    ):
         graph.factor([a, b], np.zeros((2, 3)))
+    with pytest.raises(ArgumentError, match=r"Factor 0 over \['a'\]: scores are no array of numbers"):
+        graph.factor([a], {0: "q"})  # type: ignore[dict-item]
+    with pytest.raises(ArgumentError, match=r"got other=1.0 beside an array"):
+        graph.factor([a], [0.0, 1.0], other=1.0)
+    for k in (1.5, "1", 1.0, True):
+        with pytest.raises(ArgumentError, match="exactly: k is"):
+            graph.exactly(k, [a, b])  # type: ignore[arg-type]
     for no_numbers in ([[0.0, 1.0], [0.0]], ["x", "y"], [1j, 0.0]):
         with pytest.raises(ArgumentError, match="scores are no array of numbers"):
             graph.factor([a, b], no_numbers)

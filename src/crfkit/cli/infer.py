@@ -3,7 +3,6 @@
 import inspect
 import json
 import math
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 TASKS = ("mar", "pr", "map")
 EXACT = "exact"
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SIZE = re.compile(r"(\d+(?:\.\d*)?(?:e\d+)?)\s*([KMGT]?)B?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -148,20 +145,6 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def size_of(text: str | None) -> float | None:
-    """`1.5G`, `500 MB` or a number of bytes.
-
-    >>> size_of("1.5G")
-    1500000000.0
-    """
-    if text is None:
-        return None
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
-        raise InputError(f"--memory-limit {text}: expected a number of bytes, such as 500M or 4G")
-    return float(found[1]) * _UNITS[found[2].upper()]
-
-
 @click.command("infer", short_help="Answer questions on a factor graph in a UAI file.")
 @click.argument("model", type=str)
 @click.option(
@@ -219,7 +202,7 @@ def command(
     if memory_limit is not None:
         if method != EXACT:
             raise ArgumentError(f"--memory-limit is for --method exact, got --method {method}")
-        given["memory_limit"] = size_of(memory_limit)
+        given["memory_limit"] = memory_limit
     with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
         display.stage(f"loading {model}")
         graph = read_uai(sys.stdin.buffer if model == "-" else model, evidence)

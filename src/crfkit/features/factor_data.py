@@ -12,14 +12,17 @@ import numpy as np
 from crfkit import _core
 from crfkit.arrays import Float64s, offsets
 from crfkit.errors import (
+    ArgumentError,
     ImpossibleLabelsError,
+    InputError,
     LabelError,
     NoOutputError,
     ShapeError,
     SizeLimitError,
     UnsupportedError,
+    reword,
 )
-from crfkit.features.factor_map import FactorMap, allowed_values
+from crfkit.features.factor_map import FactorMap, allowed_values, check_scope
 from crfkit.features.graph_template import GraphInput
 from crfkit.structures import FactorGraph
 
@@ -56,39 +59,51 @@ def read_outputs(graph: GraphInput, y: Any, number: int) -> list[Any]:
     return values
 
 
-def empty_graph(factor_map: FactorMap, graph: GraphInput) -> FactorGraph:
-    """The factor graph of an input with all scores 0.
+def empty_graph(factor_map: FactorMap, graph: GraphInput, number: int) -> FactorGraph:
+    """The factor graph of an input with all scores 0; `number` for messages.
 
     First the tables of single variables, then the factors of the template, then its constraints.
     """
     built = FactorGraph()
-    for variable in graph.variables:
-        built.variable(str(variable.name), factor_map.labels[variable.kind])
+    names = [str(variable.name) for variable in graph.variables]
+    unique = len(set(names)) == len(names)
+    for v, variable in enumerate(graph.variables):
+        built.variable(names[v] if unique else f"{v}: {names[v]}", factor_map.labels[variable.kind])
     sizes = [len(variable) for variable in built.variables]
     for v, size in enumerate(sizes):
         built.factor([v], np.zeros(size))
     for factor in graph.factors:
         built.factor(factor.variables, np.zeros([sizes[v] for v in factor.variables]))
-    return _constrained(built, graph)
+    return _constrained(built, graph, number)
 
 
-def scored_graph(factor_map: FactorMap, graph: GraphInput, weights: Float64s) -> FactorGraph:
-    """The factor graph of an input at weights w [D]."""
+def scored_graph(factor_map: FactorMap, graph: GraphInput, weights: Float64s, number: int = 0) -> FactorGraph:
+    """The factor graph of an input at weights w [D]; the names of its variables are texts."""
+    known = _known_features(factor_map, graph, number)
     built = FactorGraph()
     for variable in graph.variables:
-        built.variable(str(variable.name), factor_map.labels[variable.kind])
-    for factor in _known_features(factor_map, graph).factors:
+        name = str(variable.name)
+        if name in built.named:
+            raise ArgumentError(
+                f"input {number}: two variables are called {name!r} as a text, expected names that differ as texts."
+            )
+        built.variable(name, factor_map.labels[variable.kind])
+    for factor in known.factors:
         built.factor(factor.variables, factor_map.scores(factor.kind, factor.features, weights))
-    return _constrained(built, graph)
+    return _constrained(built, graph, number)
 
 
-def _constrained(built: FactorGraph, graph: GraphInput) -> FactorGraph:
+def _constrained(built: FactorGraph, graph: GraphInput, number: int) -> FactorGraph:
     """With the constraints of the template."""
     for method, variables, arguments in graph.constraints:
-        if method == "exactly":
-            built.exactly(arguments[0], variables, arguments[1])
-        else:
-            getattr(built, method)(variables, *arguments)
+        try:
+            if method == "exactly":
+                built.exactly(arguments[0], variables, arguments[1])
+            else:
+                getattr(built, method)(variables, *arguments)
+        except InputError as error:
+            said = str(error).removeprefix(f"{method}: ")
+            raise reword(error, f"input {number}: graph.{method}: {said}") from None
     return built
 
 
@@ -108,7 +123,7 @@ def encode_graphs(
         key = shape_key(graph)
         shape = numbers.setdefault(key, len(known))
         if shape == len(known):
-            tables = empty_graph(factor_map, graph).tables
+            tables = empty_graph(factor_map, graph, number).tables
             known.append(
                 _core.GraphShape(
                     tables.cardinalities, tables.scope_ptr, tables.scopes, tables.n_variables, tables.scores
@@ -164,11 +179,11 @@ def graph_loss(
         for number, (graph, output) in enumerate(zip(inputs, outputs, strict=True)):
             if graph.constraints or any(x is None or isinstance(x, set | frozenset) for x in output):
                 raise UnsupportedError(
-                    f"pseudo-likelihood: graph {number} has unknown labels or constraints, expected one label for each "
-                    "variable and no constraints"
+                    f"input {number}: it has unknown labels or constraints, expected one label for each variable and no "
+                    "constraints for pseudo-likelihood"
                 )
     data = encode_graphs(factor_map, inputs, outputs, sample_weight)
-    with _size_limit():
+    with _named_errors(inputs, outputs):
         return _core.factor_loss(data, criterion, memory_limit, n_threads)
 
 
@@ -184,11 +199,11 @@ class GraphAnswers:
         memory_limit: int,
         n_threads: int,
     ) -> None:
-        known = [_known_features(factor_map, graph) for graph in inputs]
+        known = [_known_features(factor_map, graph, number) for number, graph in enumerate(inputs)]
         self._inputs, self._labels, self._n_threads = inputs, factor_map.labels, n_threads
         data = encode_graphs(factor_map, known, [[None] * len(graph.variables) for graph in inputs])
         criterion = "likelihood" if exact else "belief_propagation"
-        with _size_limit():
+        with _named_errors(inputs):
             self._core = _core.FactorAnswers(data, criterion, memory_limit, n_threads)
 
     def decode(self, weights: Float64s) -> list[dict[Hashable, Hashable]]:
@@ -211,28 +226,46 @@ class GraphAnswers:
         ]
 
     def _asked(self, question: Any, weights: Float64s) -> Any:
-        try:
+        with _named_errors(self._inputs):
             return question(weights, self._n_threads)
-        except ValueError as error:
-            raise NoOutputError(str(error)) from None
 
 
 @contextmanager
-def _size_limit() -> Iterator[None]:
-    """What the core says about graphs that are too large."""
+def _named_errors(
+    inputs: Sequence[GraphInput], outputs: Sequence[Sequence[Any]] | None = None
+) -> Iterator[None]:
+    """What the core says about single graphs, with the numbers of inputs and the names of variables."""
     try:
         yield
     except ValueError as error:
-        raise SizeLimitError(f"{error}; expected narrower graphs, or belief propagation") from None
+        if len(error.args) != 4:
+            raise
+        message, number, variables, too_large = error.args
+        if too_large:
+            names = ", ".join(repr(inputs[number].variables[v].name) for v in variables[:8])
+            some = f" ({names}{', …' if len(variables) > 8 else ''})"
+            raise SizeLimitError(
+                f"input {number}: {message}{some}; expected a narrower graph, or belief propagation"
+            ) from None
+        if outputs is not None and any(value is not None for value in outputs[number]):
+            raise ImpossibleLabelsError(
+                f"y[{number}]: the constraints of the graph template exclude every assignment with these labels."
+            ) from None
+        raise NoOutputError(
+            f"input {number}: no assignment is possible, the constraints of the graph template exclude every one."
+        ) from None
 
 
-def _known_features(factor_map: FactorMap, graph: GraphInput) -> GraphInput:
+def _known_features(factor_map: FactorMap, graph: GraphInput, number: int) -> GraphInput:
     """The graph of a new input without factors of kinds that no training input had; its variables must be known."""
     for variable in graph.variables:
         if variable.kind not in factor_map.labels:
             raise LabelError(
-                f"variable {variable.name!r} is of the kind {variable.kind!r}, which no training input had"
+                f"input {number}: variable {variable.name!r} is of the kind {variable.kind!r}, which no training input had"
             )
+    for factor in graph.factors:
+        if factor.kind in factor_map.kinds:
+            check_scope(factor_map.kinds[factor.kind], factor, graph, number)
     if all(factor.kind in factor_map.kinds for factor in graph.factors):
         return graph
     return replace(graph, factors=[factor for factor in graph.factors if factor.kind in factor_map.kinds])
@@ -251,7 +284,7 @@ def check_possible(factor_map: FactorMap, graph: GraphInput, output: Sequence[An
     """Refuse labels that constraints of the graph exclude, where all of them are known."""
     if not graph.constraints or any(value is None or isinstance(value, set | frozenset) for value in output):
         return
-    built = empty_graph(factor_map, graph)
+    built = empty_graph(factor_map, graph, number)
     ids = np.array(
         [variable.value_id(label) for variable, label in zip(built.variables, output, strict=True)],
         dtype=np.int32,

@@ -9,15 +9,16 @@ Letters: F features, D weights, N inputs.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from crfkit.arrays import Bools, Float64s, Int64s, offsets
 from crfkit.errors import ArgumentError, FunctionError, LabelError, UnsupportedError
-from crfkit.features.graph_template import GraphInput, GraphTemplate, Tie
+from crfkit.features.graph_template import FactorInput, GraphInput, GraphTemplate, Tie
 
 MOST_CONFIGURATIONS = 1 << 20  # of one factor kind
 
@@ -131,25 +132,18 @@ def learn_factors(
     counts: list[int] = []
     seen: list[set[int]] = []
     ids = {kind: {label: i for i, label in enumerate(known)} for kind, known in labels.items()}
-    for graph, output in zip(inputs, outputs, strict=True):
+    for number, (graph, output) in enumerate(zip(inputs, outputs, strict=True)):
         for factor in graph.factors:
-            scope = tuple(graph.variables[v].kind for v in factor.variables)
             kind = kinds.get(factor.kind)
             if kind is None:
-                kind = kinds[factor.kind] = _make_kind(factor.kind, scope, labels, factor.tie)
-            elif kind.kinds != scope:
-                raise UnsupportedError(
-                    f"Factor {factor.kind!r} is over variables of the kinds {scope}, elsewhere over {kind.kinds}, "
-                    "expected the same."
-                )
+                kind = kinds[factor.kind] = _make_kind(factor, graph, labels, number)
+            check_scope(kind, factor, graph, number)
             first = ties.setdefault(factor.kind, factor.tie)
             if first != factor.tie and not (callable(first) and callable(factor.tie)):
                 raise UnsupportedError(
-                    f"Factor {factor.kind!r}: tie is {factor.tie!r}, elsewhere {first!r}, expected the same."
+                    f"input {number}: Factor {factor.kind!r}: tie is {factor.tie!r}, elsewhere {first!r}, expected the same."
                 )
-            some = (
-                set() if all_configurations else _allowed_classes(kind, factor.variables, graph, output, ids)
-            )
+            some = set() if all_configurations else _allowed_classes(kind, factor, graph, output, ids, number)
             for name in factor.features:
                 feature = features.setdefault((factor.kind, name), len(features))
                 if feature == len(seen):
@@ -171,6 +165,16 @@ def learn_factors(
     )
 
 
+def check_scope(kind: FactorKind, factor: FactorInput, graph: GraphInput, number: int) -> None:
+    """Raises unless a factor is over variables of the kinds that others of its kind have."""
+    scope = tuple(graph.variables[v].kind for v in factor.variables)
+    if kind.kinds != scope:
+        raise UnsupportedError(
+            f"input {number}: Factor {factor.kind!r} is over variables of the kinds {scope}, elsewhere over {kind.kinds}, "
+            "expected the same."
+        )
+
+
 def allowed_values(value: Any, ids: Mapping[Hashable, int], where: str) -> Bools:
     """A label, a set of labels or None (unknown) as a mask over the labels of a kind."""
     mask = np.zeros(len(ids), dtype=np.bool_)
@@ -178,9 +182,7 @@ def allowed_values(value: Any, ids: Mapping[Hashable, int], where: str) -> Bools
         mask[:] = True
         return mask
     for label in value if isinstance(value, set | frozenset) else (value,):
-        if label not in ids:
-            raise LabelError(f"{where}: got the label {label!r}, expected one of {list(ids)[:8]}.")
-        mask[ids[label]] = True
+        mask[ids[label] if label in ids else _unknown(where, label, ids)] = True
     if not mask.any():
         raise LabelError(f"{where}: got an empty set of labels, expected at least one.")
     return mask
@@ -192,15 +194,15 @@ def _learn_labels(
     """The labels of each kind of variables: those that the template gives, else those that occur, sorted."""
     given: dict[str, tuple[Hashable, ...]] = {}
     seen: dict[str, set[Hashable]] = {}
-    for graph, output in zip(inputs, outputs, strict=True):
+    for number, (graph, output) in enumerate(zip(inputs, outputs, strict=True)):
         for variable, value in zip(graph.variables, output, strict=True):
             if (
                 variable.labels is not None
                 and given.setdefault(variable.kind, variable.labels) != variable.labels
             ):
                 raise ArgumentError(
-                    f"Variables of the kind {variable.kind!r} have the labels {variable.labels} and "
-                    f"{given[variable.kind]}, expected the same."
+                    f"input {number}: variable {variable.name!r} of the kind {variable.kind!r} has the labels "
+                    f"{variable.labels}, others of this kind {given[variable.kind]}, expected the same."
                 )
             some = seen.setdefault(variable.kind, set())
             if value is not None:
@@ -217,17 +219,21 @@ def _learn_labels(
 
 
 def _make_kind(
-    name: str, scope: tuple[str, ...], labels: Mapping[str, tuple[Hashable, ...]], tie: Tie
+    factor: FactorInput, graph: GraphInput, labels: Mapping[str, tuple[Hashable, ...]], number: int
 ) -> FactorKind:
-    size = int(np.prod([len(labels[kind]) for kind in scope], dtype=np.float64))
+    """The kind of a factor, which is the first of it."""
+    scope, where, tie = (
+        tuple(graph.variables[v].kind for v in factor.variables),
+        f"input {number}: Factor {factor.kind!r}",
+        factor.tie,
+    )
+    size = math.prod(len(labels[kind]) for kind in scope)
     if size > MOST_CONFIGURATIONS:
         raise UnsupportedError(
-            f"Factor {name!r} has {size:,} configurations, expected at most {MOST_CONFIGURATIONS:,}."
+            f"{where} has {size:,} configurations, expected at most {MOST_CONFIGURATIONS:,}."
         )
     if tie is None:
         return FactorKind(scope, np.arange(size, dtype=np.int64), tied=False)
-    if isinstance(tie, str) and tie != "equal":
-        raise ArgumentError(f'Factor {name!r}: tie is {tie!r}, expected "equal" or a function of the labels.')
     known: dict[Hashable, int] = {}
     classes = []
     for configuration in itertools.product(*(labels[kind] for kind in scope)):
@@ -236,37 +242,38 @@ def _make_kind(
             classes.append(-1 if key is None else known.setdefault(key, len(known)))
         except Exception as error:
             raise FunctionError(
-                f"Factor {name!r}: tie failed for the tuple of labels {configuration}: {type(error).__name__}: {error}"
+                f"{where}: tie failed for the tuple of labels {configuration}: {type(error).__name__}: {error}"
             ) from error
     return FactorKind(scope, np.array(classes, dtype=np.int64), tied=True)
 
 
 def _allowed_classes(
     kind: FactorKind,
-    variables: Iterable[int],
+    factor: FactorInput,
     graph: GraphInput,
     output: Sequence[Any],
     ids: Mapping[str, Mapping[Hashable, int]],
+    number: int,
 ) -> set[int]:
     """The classes of the configurations that the annotation of a factor allows."""
     places = [0]
-    for v in variables:
+    for v in factor.variables:
         of = ids[graph.variables[v].kind]
         value = output[v]
         if value is None:
             some: Iterable[int] = range(len(of))
-        elif isinstance(value, set | frozenset):
-            some = [of[x] if x in of else _unknown(graph.variables[v].name, x, of) for x in value]
         else:
-            some = (of[value] if value in of else _unknown(graph.variables[v].name, value, of),)
+            named = value if isinstance(value, set | frozenset) else (value,)
+            where = f"y[{number}][{graph.variables[v].name!r}]"
+            some = [of[x] if x in of else _unknown(where, x, of) for x in named]
         places = [place * len(of) + x for place in places for x in some]
     if not kind.tied:
         return set(places)
     return set(kind.classes[places].tolist())
 
 
-def _unknown(variable: Hashable, label: Any, ids: Mapping[Hashable, int]) -> int:
-    raise LabelError(f"y: variable {variable!r} has the label {label!r}, expected one of {list(ids)[:8]}.")
+def _unknown(where: str, label: Any, ids: Mapping[Hashable, int]) -> NoReturn:
+    raise LabelError(f"{where}: got the label {label!r}, expected one of {list(ids)[:8]}.")
 
 
 def _members(kind: FactorKind) -> list[Int64s]:

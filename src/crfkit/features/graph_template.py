@@ -17,10 +17,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from crfkit.errors import ArgumentError, FeatureError, FunctionError, NotLoadedError
+import numpy as np
+
+from crfkit.errors import ArgumentError, FeatureError, FunctionError, LabelError, NotLoadedError
 
 Tie = str | Callable[[tuple[Hashable, ...]], Hashable] | None
 BIAS = {"": 1.0}  # the feature of a factor without features
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 
 class VariableInput(NamedTuple):
@@ -64,12 +67,19 @@ class GraphInput:
         self, name: Hashable, kind: str = "label", labels: Iterable[Hashable] | None = None
     ) -> Hashable:
         """Add a variable. All variables of a kind have the same labels: those of the training data, or these."""
-        if name in self._places:
+        if not isinstance(name, Hashable) or name in self._places:
+            what = "was added twice" if isinstance(name, Hashable) else "is not hashable"
+            raise ArgumentError(f"Graph template: the variable {name!r} {what}, expected another name.")
+        _check_kind(kind, f"variable {name!r}")
+        given = None if labels is None else tuple(labels)
+        if given is not None and (
+            not all(isinstance(x, Hashable) for x in given) or not given or len(set(given)) < len(given)
+        ):
             raise ArgumentError(
-                f"Graph template: the variable {name!r} was added twice, expected other names."
+                f"Graph template: the variable {name!r} has the labels {given[:8]}, expected one or more, each of them once."
             )
         self._places[name] = len(self.variables)
-        self.variables.append(VariableInput(name, kind, None if labels is None else tuple(labels)))
+        self.variables.append(VariableInput(name, kind, given))
         return name
 
     def factor(
@@ -85,15 +95,22 @@ class GraphInput:
         features it is the weights of the configurations alone. `tie` gives configurations one weight together: "equal"
         asks only whether all labels are the same; a function of the tuple of labels gives a key, None for no weight at all.
         """
+        _check_kind(kind, "factor")
+        if not (tie is None or tie == "equal" or callable(tie)):
+            raise ArgumentError(
+                f'Factor {kind!r}: tie is {tie!r}, expected "equal" or a function of the tuple of labels.'
+            )
         named = BIAS if features is None else _named(features, kind)
         self.factors.append(FactorInput(kind, self._scope(variables), named, tie))
 
     def at_most_one(self, variables: Iterable[Hashable], label: Hashable) -> None:
         """Exclude that two or more of these variables have this label."""
+        _check_label(label, "at_most_one")
         self.constraints.append(ConstraintInput("at_most_one", self._scope(variables), (label,)))
 
     def exactly(self, k: int, variables: Iterable[Hashable], label: Hashable) -> None:
         """Demand that k of these variables have this label."""
+        _check_label(label, "exactly")
         self.constraints.append(ConstraintInput("exactly", self._scope(variables), (k, label)))
 
     def equal(self, variables: Iterable[Hashable]) -> None:
@@ -101,9 +118,13 @@ class GraphInput:
         self.constraints.append(ConstraintInput("equal", self._scope(variables), ()))
 
     def _scope(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
+        if not isinstance(variables, Iterable):
+            raise ArgumentError(
+                f"Graph template: a factor over {variables!r}, expected a list of names of variables."
+            )
         scope = []
         for name in variables:
-            place = self._places.get(name)
+            place = self._places.get(name) if isinstance(name, Hashable) else None
             if place is None:
                 raise ArgumentError(
                     f"Graph template: there is no variable {name!r}, expected to add it first."
@@ -120,7 +141,7 @@ def read_input(template: GraphTemplate, x: Any, number: int) -> GraphInput:
     graph = GraphInput()
     try:
         template(x, graph)
-    except (ArgumentError, FeatureError) as error:
+    except (ArgumentError, FeatureError, LabelError) as error:
         raise type(error)(f"input {number}: {error}") from None
     except NotLoadedError:
         raise
@@ -131,13 +152,22 @@ def read_input(template: GraphTemplate, x: Any, number: int) -> GraphInput:
     return graph
 
 
+def _check_kind(kind: object, what: str) -> None:
+    if not isinstance(kind, str):
+        raise ArgumentError(f"Graph template: a {what} of the kind {kind!r}, expected a text.")
+
+
+def _check_label(label: object, method: str) -> None:
+    if not isinstance(label, Hashable):
+        raise LabelError(f"graph.{method}: got the label {label!r}, expected a label of the variables.")
+
+
 def _named(features: Iterable[str] | Mapping[str, float], kind: str) -> Mapping[str, float]:
-    if isinstance(features, str):
+    if isinstance(features, str) or not isinstance(features, Iterable):
         raise FeatureError(f"Factor {kind!r}: features are {features!r}, expected a list or a dict of names.")
     values = features if isinstance(features, Mapping) else dict.fromkeys(features, 1.0)
     for name, value in values.items():
-        number = isinstance(value, int | float) or hasattr(value, "dtype")
-        if not isinstance(name, str) or not number or not abs(value) < 1e15:
+        if not isinstance(name, str) or not isinstance(value, _NUMBERS) or not abs(float(value)) < 1e15:
             raise FeatureError(
                 f"Factor {kind!r}: got the feature {name!r} with the value {value!r}, expected a name and a number."
             )

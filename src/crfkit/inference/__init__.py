@@ -31,7 +31,8 @@ from crfkit.inference.answerer import (
     PatternPotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
-from crfkit.inference.factor_graph import Plan, default_memory_limit, plan
+from crfkit.inference.factor_graph import Plan, plan
+from crfkit.inference.memory import default_memory_limit, read_memory_limit
 from crfkit.inference.message_passing import (
     BeliefPropagationResult,
     MapResult,
@@ -80,6 +81,7 @@ __all__ = [
     "mean_field",
     "minimum_risk",
     "plan",
+    "read_memory_limit",
     "read_threshold",
     "select_spans",
 ]

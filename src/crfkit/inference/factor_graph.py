@@ -6,12 +6,9 @@ What memory and how many operations it takes is known before it begins: `plan`. 
 from __future__ import annotations
 
 import math
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +17,12 @@ import numpy.typing as npt
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s
 from crfkit.errors import ArgumentError, NoOutputError, SizeLimitError
+from crfkit.inference.graph_scores import GraphScores
+from crfkit.inference.memory import read_memory_limit, shown_bytes
 from crfkit.inference.problem import check_finite
-from crfkit.structures import Assignment, FactorGraph, GraphMarginals, ScoredOutput
+from crfkit.structures import FactorGraph, GraphMarginals, ScoredOutput
 
-MEMORY_SHARE = 0.5  # of the memory of the machine, or of the process where that is less: the default limit
+_KEPT = 4  # plans of one graph: for as many sets of allowed values
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Plan:
     cliques: Sequence[tuple[str, ...]]  # variables of each; none where the graph is too large
     largest_clique: tuple[str, ...]
     largest_entries: float  # configurations of the largest clique
-    memory: float  # bytes for all questions but log_partition; hessian_vector takes twice as much
+    memory: float  # bytes for all questions but log_partition; hessian_vector takes up to twice as much
     log_partition_memory: float  # bytes for log_partition
     operations: float  # multiplications for log_partition; marginals take about three times as many
     fits: bool  # whether `memory` is within the limit
@@ -44,11 +43,12 @@ def plan(
     graph: FactorGraph,
     *,
     allowed: Mapping[Any, Any] | None = None,
-    memory_limit: float | None = None,
+    memory_limit: float | str | None = None,
 ) -> Plan:
     """What exact inference will take, without doing it.
 
-    `memory_limit` is in bytes; the default is half of what the process may use.
+    `memory_limit` is in bytes, or a text such as "4G"; the default is half of what the process may use. The graph keeps
+    the plan: questions with the same `allowed` and `memory_limit` do not plan again as long as it does not change.
 
     >>> graph = FactorGraph.from_arrays([2, 2, 2], [(0, 1), (1, 2)], [[[0, 1], [1, 0]]] * 2)
     >>> plan(graph).width
@@ -65,43 +65,49 @@ class FactorGraphProblem:
         structure: FactorGraph,
         scores: Sequence[npt.ArrayLike] | None = None,
         allowed: Mapping[Any, Any] | None = None,
-        memory_limit: float | None = None,
+        memory_limit: float | str | None = None,
     ) -> None:
+        self.numbers = GraphScores.of(structure, allowed)
         self.graph, self.tables = structure, structure.tables
-        self.masks = structure.allowed_values(allowed)
         self.scores = self.tables.scores
-        self.given = None if scores is None else [np.asarray(s, dtype=np.float64) for s in scores]
+        self.given = None if scores is None else self.tables.read(scores, "scores")
         if self.given is not None:
             self.scores = self.tables.with_scores(self.given)
             if np.isnan(self.scores).any() or (self.scores == np.inf).any():
                 raise ArgumentError(
                     "Scores of a factor graph: expected finite numbers or −inf, got NaN or +inf."
                 )
-        self.limit = default_memory_limit() if memory_limit is None else float(memory_limit)
-        if not self.limit > 0:
-            raise ArgumentError(f"memory_limit is {memory_limit}, expected a positive number of bytes.")
-
-    @cached_property
-    def core(self) -> _core.FactorGraph:
-        """The graph in the core."""
-        return _core.FactorGraph(self.tables.cardinalities, self.tables.scope_ptr, self.tables.scopes)
+        self.limit = read_memory_limit(memory_limit)
 
     @cached_property
     def tree(self) -> _core.JunctionTree:
-        """The plan in the core."""
-        allowed = None
-        if self.masks is not None:
-            added = int(self.tables.cardinalities[self.tables.n_variables :].sum())
-            allowed = np.concatenate([*self.masks, np.ones(added, dtype=np.bool_)]).astype(np.uint8)
-        return _core.JunctionTree(self.core, allowed, self.scores, self.limit)
+        """The plan in the core. It depends on which scores are −inf; that of the graph's own is kept with its tables."""
+        n_values = float(self.tables.cardinalities.sum())
+        if 8 * n_values > self.limit:
+            raise SizeLimitError(
+                f"Exact inference: the variables have {n_values:.3g} values, which need more than "
+                f"{shown_bytes(8 * n_values)} of memory, expected at most {shown_bytes(self.limit)} (memory_limit)."
+            )
+        allowed = None if self.numbers.allowed is None else self.numbers.allowed.view(np.uint8)
+        own = self.given is None or np.array_equal(np.isneginf(self.scores), np.isneginf(self.tables.scores))
+        key = ("exact", None if allowed is None else allowed.tobytes(), self.limit)
+        kept = self.tables.plans
+        tree = kept.pop(key, None) if own else None
+        if tree is None:
+            tree = _core.JunctionTree(self.numbers.core, allowed, self.scores, self.limit)
+        if own:
+            kept[key] = tree  # the latest last
+            for old in [other for other in kept if other[0] == "exact"][:-_KEPT]:
+                kept.pop(old, None)
+        return tree
 
     def plan(self) -> Plan:
         """What the questions take."""
         tree = self.tree
-        largest = self._names(tree.largest_clique)
+        largest, *cliques = self._names([tree.largest_clique, *tree.cliques])
         return Plan(
             width=max(0, len(largest) - 1),
-            cliques=[self._names(clique) for clique in tree.cliques],
+            cliques=cliques,
             largest_clique=largest,
             largest_entries=tree.largest_entries,
             memory=tree.bytes,
@@ -120,9 +126,11 @@ class FactorGraphProblem:
 
     def hessian_vector(self, direction: Sequence[npt.ArrayLike]) -> GraphMarginals:
         """∇² log Z · direction, which has one array for each factor."""
-        moves = self.tables.with_scores([np.asarray(d, dtype=np.float64) for d in direction], other=0.0)
+        moves = self.tables.with_scores(self.tables.read(direction, "direction"), other=0.0)
         check_finite(moves)
-        return self._shape(self._checked(2 * self.tree.bytes).hessian_vector(self.scores, moves))
+        return self._shape(
+            self._checked(self.tree.bytes_of_hessian_vector).hessian_vector(self.scores, moves)
+        )
 
     def decode(self) -> ScoredOutput:
         """The assignment with the highest score."""
@@ -133,12 +141,17 @@ class FactorGraphProblem:
 
     def k_best(self, k: int) -> list[ScoredOutput]:
         """The k assignments with the highest scores, best first."""
-        found = self._checked(self.tree.bytes).k_best(self.scores, k)
-        return [ScoredOutput(self._assignment(values), score) for score, values in found]
+        tree = self._checked(self.tree.bytes)
+        self._check_answers(f"k_best: {k:,} assignments", self.tree.bytes_of_k_best(k) if k > 1 else 0.0)
+        found = tree.k_best(self.scores, k)
+        return [ScoredOutput(self.numbers.assignment(values), score) for score, values in found]
 
     def sample(self, n: int, random: np.random.Generator) -> Int32s:
         """`n` independent assignments as value ids [n, V]."""
         tree = self._checked(self.tree.bytes)
+        self._check_answers(
+            f"sample: {n:,} samples", tree.bytes + 8.0 * n * (tree.n_free + len(self.tables.cardinalities))
+        )
         log_z, values = tree.sample(self.scores, n, random.random(n * tree.n_free))
         self._check_possible(log_z)
         return np.ascontiguousarray(values[:, : self.tables.n_variables])
@@ -152,7 +165,8 @@ class FactorGraphProblem:
     def score(self, output: Mapping[str, Any] | npt.ArrayLike) -> float:
         """score(y) of one assignment; −inf where it is excluded."""
         ids = self.graph.assignment(output)
-        if self.masks is not None and not all(mask[x] for mask, x in zip(self.masks, ids, strict=True)):
+        masks = self.numbers.masks
+        if masks is not None and not all(mask[x] for mask, x in zip(masks, ids, strict=True)):
             return -math.inf
         terms: list[float] = []
         for number, factor in enumerate(self.graph.factors):
@@ -182,68 +196,54 @@ class FactorGraphProblem:
         tree = self.tree
         if tree.complete and memory <= self.limit:
             return tree
-        names = self._names(tree.largest_clique)
+        names = self._names([tree.largest_clique])[0]
         some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        more = "" if tree.complete else " or more"  # the order was not followed to its end
+        joined = f", joined when {names[0]!r} is eliminated" if names else ""
         raise SizeLimitError(
-            f"Exact inference: width {len(names) - 1}, {'' if tree.complete else 'more than '}{_bytes(memory)} of memory, "
-            f"expected at most {_bytes(self.limit)} (memory_limit); the largest clique has "
-            f"{tree.largest_entries:.3g} configurations of {len(names)} variables ({some}), joined when {names[0]!r} "
-            f"is eliminated{self._factor_within(tree.largest_clique)}."
+            f"Exact inference: width {max(0, len(names) - 1)}{more}, {shown_bytes(memory)}{more} of memory, "
+            f"expected at most {shown_bytes(self.limit)} (memory_limit); the largest clique has "
+            f"{tree.largest_entries:.3g} configurations of {len(names)} variables ({some}){joined}"
+            f"{self._factor_within(tree.largest_clique)}."
         )
+
+    def _check_answers(self, what: str, memory: float) -> None:
+        """Refuse more answers than there is memory for."""
+        if memory > self.limit:
+            raise SizeLimitError(
+                f"{what} of {len(self.graph.variables):,} variables need {shown_bytes(memory)} of memory, expected at most "
+                f"{shown_bytes(self.limit)} (memory_limit)."
+            )
 
     def _factor_within(self, clique: Int32s) -> str:
         """The factor that shares most variables with a clique, and the largest among these, for a message."""
-        inside = set(clique.tolist())
         factors = self.graph.factors
-        shared = [(len(inside.intersection(factor.variables)), factor.scores.size) for factor in factors]
-        if not shared:
+        inside = np.zeros(len(self.tables.cardinalities), dtype=np.int64)
+        inside[clique] = 1
+        ptr = np.cumsum([0, *(len(factor.variables) for factor in factors)])
+        flat = np.fromiter((v for factor in factors for v in factor.variables), np.int64, ptr[-1])
+        shared = np.diff(np.concatenate([[0], np.cumsum(inside[flat])])[ptr])
+        if not len(shared) or not shared.max():
             return ""
-        number = max(range(len(factors)), key=shared.__getitem__)
+        number = max(np.flatnonzero(shared == shared.max()).tolist(), key=lambda f: factors[f].scores.size)
         names = ", ".join(self.graph.variables[v].name for v in factors[number].variables[:8])
         return f"; its largest factor is number {number} over {names}"
 
-    def _names(self, variables: Int32s) -> tuple[str, ...]:
+    def _names(self, cliques: Sequence[Int32s]) -> list[tuple[str, ...]]:
         """Names of variables; those that were added for factors have none of their own."""
-        known = self.graph.variables
-        return tuple(known[v].name if v < len(known) else f"(added {v - len(known)})" for v in variables)
+        known = [variable.name for variable in self.graph.variables]
+        known += [f"(added {number})" for number in range(len(self.tables.cardinalities) - len(known))]
+        return [tuple(known[v] for v in clique.tolist()) for clique in cliques]
 
     def _shape(self, answer: tuple[float, Float64s, Float64s]) -> GraphMarginals:
         log_z, of_values, of_scores = answer
         self._check_possible(log_z)
-        ends = np.cumsum(self.tables.cardinalities[: self.tables.n_variables])
-        values = np.split(of_values[: ends[-1]], ends[:-1]) if len(ends) else []
+        values = self.numbers.of_variables(of_values)
         return GraphMarginals(self.graph.variables, values, self.tables.of_factors(of_scores))
-
-    def _assignment(self, values: Int32s) -> Assignment:
-        return Assignment(self.graph.variables, values[: self.tables.n_variables])
 
     def _check_possible(self, log_z: float) -> None:
         if log_z == -math.inf:
             raise NoOutputError(
                 "Factor graph: no assignment is possible, all have a score of −inf"
-                + (" or a value that is not allowed." if self.masks is not None else ".")
+                + (" or a value that is not allowed." if self.numbers.masks is not None else ".")
             )
-
-
-def default_memory_limit() -> float:
-    """Half of the memory that this process may use."""
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limits = [float(pages)]
-    if sys.platform != "win32":
-        import resource
-
-        limits.extend(float(n) for n in resource.getrlimit(resource.RLIMIT_AS)[:1] if n >= 0)
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            limits.append(float(Path(path).read_text(encoding="ascii")))
-        except (OSError, ValueError):
-            continue
-    return MEMORY_SHARE * min(limits)
-
-
-def _bytes(count: float) -> str:
-    """For a message: 1.5 GB."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:.0f} bytes"

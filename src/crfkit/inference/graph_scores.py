@@ -11,8 +11,10 @@ import numpy as np
 from crfkit import _core
 from crfkit.arrays import Bools, Float64s, Int32s, Int64s
 from crfkit.errors import ArgumentError
+from crfkit.inference.problem import MOST, WHOLE, is_whole
 from crfkit.structures import Assignment, FactorGraph, GraphMarginals, NoOutputError
 
+_CORE = ("core",)
 IMPOSSIBLE = "Factor graph: no assignment is possible; factors or allowed values exclude every one."
 
 
@@ -38,21 +40,36 @@ class GraphScores:
     """The dense tables of a graph, with the values that are allowed."""
 
     graph: FactorGraph
-    core: _core.FactorGraph
+    masks: Sequence[Bools] | None  # [V] the allowed values of each variable
     allowed: Bools | None  # [values] of all variables, the added ones included
 
     @classmethod
     def of(cls, graph: FactorGraph, allowed: Mapping[Any, Any] | None) -> GraphScores:
         """Checks `allowed`, which maps variables to a label or to a set of labels."""
         if not isinstance(graph, FactorGraph):
-            raise ArgumentError(f"got {type(graph).__name__}, expected a FactorGraph.")
-        tables = graph.tables
-        core = _core.FactorGraph(tables.cardinalities, tables.scope_ptr, tables.scopes)
-        masks = graph.allowed_values(allowed)
+            raise ArgumentError(f"Got {type(graph).__name__}, expected a FactorGraph.")
+        tables, masks = graph.tables, graph.allowed_values(allowed)
         if masks is None:
-            return cls(graph, core, None)
+            return cls(graph, None, None)
         n_added = int(tables.cardinalities[tables.n_variables :].sum())
-        return cls(graph, core, np.concatenate([*masks, np.ones(n_added, dtype=np.bool_)]))
+        return cls(graph, masks, np.concatenate([*masks, np.ones(n_added, dtype=np.bool_)]))
+
+    @property
+    def core(self) -> _core.FactorGraph:
+        """The tables in the core, without scores; they are kept as long as the graph does not change."""
+        tables = self.graph.tables
+        if _CORE not in tables.plans:
+            tables.plans[_CORE] = _core.FactorGraph(tables.cardinalities, tables.scope_ptr, tables.scopes)
+        kept: _core.FactorGraph = tables.plans[_CORE]
+        return kept
+
+    def messages(self, tree_reweighted: bool) -> _core.BeliefPropagation:
+        """Which messages the tables send, kept likewise."""
+        plans, key = self.graph.tables.plans, ("messages", tree_reweighted)
+        if key not in plans:
+            plans[key] = _core.BeliefPropagation(self.core, tree_reweighted)
+        kept: _core.BeliefPropagation = plans[key]
+        return kept
 
     @property
     def scores(self) -> Float64s:
@@ -61,14 +78,18 @@ class GraphScores:
 
     def marginals(self, of_values: Float64s, of_tables: Float64s) -> GraphMarginals:
         """Probabilities of all values and of all entries of tables, for the variables and factors of the graph."""
+        numbers = FactorNumbers(self.graph.tables.places, of_tables)
+        return GraphMarginals(self.graph.variables, self.of_variables(of_values), numbers)
+
+    def of_variables(self, of_values: Float64s) -> list[Float64s]:
+        """Numbers of all values, for each variable of the graph."""
         tables = self.graph.tables
-        ends = np.cumsum(tables.cardinalities[: tables.n_variables])
-        variables = np.split(of_values[: ends[-1] if len(ends) else 0], ends[:-1]) if len(ends) else []
-        return GraphMarginals(self.graph.variables, variables, FactorNumbers(tables.places, of_tables))
+        ends = np.cumsum(tables.cardinalities[: tables.n_variables], dtype=np.int64)
+        return np.split(of_values[: ends[-1]], ends[:-1]) if len(ends) else []
 
     def assignment(self, values: Int32s) -> Assignment:
         """The values of the graph's own variables."""
-        return Assignment(self.graph.variables, values[: self.graph.tables.n_variables].astype(np.int32))
+        return Assignment(self.graph, values[: self.graph.tables.n_variables])
 
     def checked(self, answer: dict[str, Any] | None) -> dict[str, Any]:
         """What the core answers, unless it found no possible assignment to begin with."""
@@ -86,13 +107,13 @@ class GraphScores:
 
 
 def check_counts(**numbers: int) -> None:
-    """Raises unless each of the numbers is 1 or more."""
+    """Raises unless each of the numbers is a whole number of 1 or more."""
     for name, number in numbers.items():
-        if number < 1:
-            raise ArgumentError(f"{name} is {number}, expected 1 or more.")
+        if not is_whole(number) or not 1 <= number <= MOST:
+            raise ArgumentError(f"{name} is {number!r}, expected 1 or more{WHOLE}.")
 
 
 def check_tolerance(tolerance: float) -> None:
     """Raises unless it is positive."""
-    if not tolerance > 0:
-        raise ArgumentError(f"tolerance is {tolerance}, expected a positive number.")
+    if not isinstance(tolerance, int | float | np.integer | np.floating) or not tolerance > 0:
+        raise ArgumentError(f"tolerance is {tolerance!r}, expected a positive number.")

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from crfkit import _core
 from crfkit.errors import ArgumentError
 from crfkit.inference.graph_scores import GraphScores, check_counts, check_tolerance
@@ -188,11 +190,11 @@ def _run(
     """What the core returns, and whether the graph has no cycles."""
     if schedule not in SCHEDULES:
         raise ArgumentError(f"schedule is {schedule!r}, expected one of {', '.join(map(repr, SCHEDULES))}.")
-    if not 0 <= damping < 1:
-        raise ArgumentError(f"damping is {damping}, expected 0 ≤ damping < 1.")
+    if not isinstance(damping, int | float | np.integer | np.floating) or not 0 <= damping < 1:
+        raise ArgumentError(f"damping is {damping!r}, expected 0 ≤ damping < 1.")
     check_tolerance(tolerance)
     check_counts(max_iterations=max_iterations, n_threads=n_threads)
-    plan = _core.BeliefPropagation(problem.core, tree_reweighted)
+    plan = problem.messages(bool(tree_reweighted))
     run = plan.run(
         problem.scores, problem.allowed, schedule, maximise, damping, tolerance, max_iterations, n_threads
     )

@@ -10,8 +10,10 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Float64s, Int32s, Int64s
-from crfkit.errors import ArgumentError
+from crfkit.errors import ArgumentError, SizeLimitError
 from crfkit.inference.graph_scores import GraphScores, check_counts
+from crfkit.inference.memory import default_memory_limit, shown_bytes
+from crfkit.inference.problem import MOST, WHOLE, is_whole
 from crfkit.structures import FactorGraph, GraphMarginals
 
 HIGHEST_R_HAT = 1.05  # with which chains count as mixed
@@ -64,11 +66,17 @@ def gibbs(
     (True, (4000, 2), 0.6)
     """
     check_counts(n=n, thin=thin, n_chains=n_chains, n_threads=n_threads)
-    if burn_in < 0:
-        raise ArgumentError(f"burn_in is {burn_in}, expected 0 or more.")
+    if not is_whole(burn_in) or not 0 <= burn_in <= MOST:
+        raise ArgumentError(f"burn_in is {burn_in!r}, expected 0 or more{WHOLE}.")
     if n < 4 * n_chains:
         raise ArgumentError(f"n is {n}, expected at least 4 samples for each of {n_chains} chains.")
     problem = GraphScores.of(graph, allowed)
+    memory, most = 8.0 * n * (len(graph.tables.cardinalities) + 2), default_memory_limit()
+    if memory > most:
+        raise SizeLimitError(
+            f"gibbs: {n:,} samples of {len(graph.variables):,} variables need {shown_bytes(memory)} of memory, expected at "
+            f"most {shown_bytes(most)}: fewer samples, or a larger `thin`."
+        )
     seed = int(np.random.default_rng(random_state).integers(2**63))
     run = problem.checked(
         _core.gibbs(

@@ -65,13 +65,23 @@ def check_finite(*directions: Float64s) -> None:
         raise ArgumentError("Hessian–vector product: the direction holds −inf, expected finite numbers.")
 
 
-def check_k(k: int) -> None:
-    """How many outputs `k_best` is asked for."""
-    if k < 1:
-        raise ArgumentError(f"k_best: k is {k}, expected 1 or more.")
+MOST = (1 << 62) - 1  # what a count of the core can be
+WHOLE = ", a whole number"
+
+
+def is_whole(number: object) -> bool:
+    """Whether it is a whole number."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
+
+
+def check_k(k: int) -> int:
+    """How many outputs `k_best` is asked for; there are never more than `MOST`."""
+    if not is_whole(k) or k < 1:
+        raise ArgumentError(f"k_best: k is {k!r}, expected 1 or more{WHOLE}.")
+    return min(int(k), MOST)
 
 
 def check_n(n: int) -> None:
     """How many outputs `sample` is asked for."""
-    if n < 0:
-        raise ArgumentError(f"sample: n is {n}, expected 0 or more.")
+    if not is_whole(n) or not 0 <= n <= MOST:
+        raise ArgumentError(f"sample: n is {n!r}, expected 0 or more{WHOLE}.")

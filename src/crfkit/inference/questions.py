@@ -90,7 +90,9 @@ def _problem(structure: object) -> type[_Problem]:
     raise ArgumentError(f"Expected a structure ({known}), got {type(structure).__name__}.")
 
 
-def _ask(structure: object, scores: Any, allowed: Any = None, memory_limit: float | None = None) -> _Problem:
+def _ask(
+    structure: object, scores: Any, allowed: Any = None, memory_limit: float | str | None = None
+) -> _Problem:
     """The structure at its scores. A factor graph has scores of its own, and exact inference on it a limit of memory."""
     problem = _problem(structure)
     if problem is FactorGraphProblem:
@@ -102,13 +104,17 @@ def _ask(structure: object, scores: Any, allowed: Any = None, memory_limit: floa
 
 
 def log_partition(
-    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+    structure: AnyStructure,
+    scores: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | str | None = None,
 ) -> float:
     """The log partition function log Z = log Σ_y exp(score(y)); −inf when no output is possible, 0 for an empty sequence.
 
     A `FactorGraph` has scores of its own; here and below, `scores` with one array for each factor replaces them, `allowed`
-    maps variables to a label or a set of labels, and `memory_limit` (bytes; by default half of what the process may use) is
-    what exact inference may take, or raise `SizeLimitError`.
+    maps variables to a label or a set of labels, and `memory_limit` (bytes, or "4G"; by default half of what the process may
+    use) is what exact inference may take, or raise `SizeLimitError`.
 
     >>> import math, numpy as np
     >>> scores = ChainScores(emissions=np.zeros((3, 2)))  # 2³ label sequences, each with the score 0
@@ -127,7 +133,11 @@ def marginals(structure: Chain, scores: ChainScores, *, allowed: Any = None) -> 
 def marginals(structure: PatternChain, scores: PatternScores, *, allowed: Any = None) -> PatternMarginals: ...
 @overload
 def marginals(
-    structure: FactorGraph, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+    structure: FactorGraph,
+    scores: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | str | None = None,
 ) -> GraphMarginals: ...
 @overload
 def marginals(
@@ -136,7 +146,11 @@ def marginals(
 @overload
 def marginals(structure: AnyStructure, scores: Any = None, *, allowed: Any = None) -> Any: ...
 def marginals(
-    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+    structure: AnyStructure,
+    scores: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | str | None = None,
 ) -> Any:
     """∇ log Z: the probability of every part."""
     return _ask(structure, scores, allowed, memory_limit).marginals()
@@ -157,7 +171,7 @@ def hessian_vector(
     direction: Any = None,
     *,
     allowed: Any = None,
-    memory_limit: float | None = None,
+    memory_limit: float | str | None = None,
 ) -> GraphMarginals: ...
 @overload
 def hessian_vector(
@@ -177,7 +191,7 @@ def hessian_vector(
     direction: Any = None,
     *,
     allowed: Any = None,
-    memory_limit: float | None = None,
+    memory_limit: float | str | None = None,
 ) -> Any:
     """∇² log Z · direction: how the marginals move when the scores move along `direction` (finite scores)."""
     if direction is None:
@@ -188,7 +202,11 @@ def hessian_vector(
 
 
 def decode(
-    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+    structure: AnyStructure,
+    scores: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | str | None = None,
 ) -> ScoredOutput:
     """The highest-scoring output (Viterbi for chains); which one among equals is always the same."""
     return _ask(structure, scores, allowed, memory_limit).decode()
@@ -200,10 +218,10 @@ def k_best(
     k: int = 1,
     *,
     allowed: Any = None,
-    memory_limit: float | None = None,
+    memory_limit: float | str | None = None,
 ) -> list[ScoredOutput]:
     """The k highest-scoring outputs, best first, all distinct; fewer when fewer are possible."""
-    check_k(k)
+    k = check_k(k)
     try:
         return _ask(structure, scores, allowed, memory_limit).k_best(k)
     except NoOutputError:
@@ -217,7 +235,7 @@ def sample(
     random_state: int | np.random.Generator | None = None,
     *,
     allowed: Any = None,
-    memory_limit: float | None = None,
+    memory_limit: float | str | None = None,
 ) -> Int32s:
     """`n` independent outputs drawn from p(y), one after the other along the first axis."""
     check_n(n)
@@ -226,7 +244,11 @@ def sample(
 
 
 def entropy(
-    structure: AnyStructure, scores: Any = None, *, allowed: Any = None, memory_limit: float | None = None
+    structure: AnyStructure,
+    scores: Any = None,
+    *,
+    allowed: Any = None,
+    memory_limit: float | str | None = None,
 ) -> float:
     """−Σ_y p(y) log p(y), in nats."""
     return _ask(structure, scores, allowed, memory_limit).entropy()
@@ -244,7 +266,7 @@ def log_probability(
     output: Any = None,
     *,
     allowed: Any = None,
-    memory_limit: float | None = None,
+    memory_limit: float | str | None = None,
 ) -> float:
     """log p(y) = score(y) − log Z; −inf for an output that is not possible."""
     _check_output(output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from crfkit import inference
 from crfkit.arrays import Float64s
+from crfkit.errors import InputError, NoOutputError, reword
 from crfkit.features import GraphAnswers, GraphInput, GraphTemplate, read_input, read_outputs, scored_graph
 from crfkit.models.checks import check_pair_lengths, count_threads
 from crfkit.models.estimator import Estimator
@@ -46,7 +48,8 @@ class GraphCRF(Estimator):
     all_configurations : a feature has weights for all configurations of the labels of its factor, not only for those that
         occur with it in the training data
     min_count : features of fewer factors of the training data are left out
-    memory_limit : bytes that exact inference on one graph may take; more is refused before anything is allocated
+    memory_limit : bytes that exact inference on one graph may take, or a text such as "4G"; more is refused before anything
+        is allocated
     n_threads : None: all processors. The results do not depend on it, to the last bit.
 
     Attributes
@@ -81,7 +84,7 @@ class GraphCRF(Estimator):
         l2: float = 1.0,
         all_configurations: bool = False,
         min_count: int = 1,
-        memory_limit: int = 1 << 32,
+        memory_limit: float | str = 1 << 32,
         n_threads: int | None = None,
     ) -> None:
         self.graph_template = graph_template
@@ -141,15 +144,23 @@ class GraphCRF(Estimator):
         model, found = self._get_model(), []
         for number, (x, output) in enumerate(check_pair_lengths(X, y)):
             graph = read_input(self.graph_template, x, number)
-            scored = scored_graph(model.factor_map, graph, self.weights_)
             values = read_outputs(graph, output, number)
             allowed = {
                 v: value if isinstance(value, set | frozenset) else {value}
                 for v, value in enumerate(values)
                 if value is not None
             }
-            total = inference.log_partition(scored, memory_limit=self.memory_limit)
-            agreeing = inference.log_partition(scored, allowed=allowed, memory_limit=self.memory_limit)
+            try:
+                scored = scored_graph(model.factor_map, graph, self.weights_, number)
+                total = inference.log_partition(scored, memory_limit=self.memory_limit)
+                agreeing = inference.log_partition(scored, allowed=allowed, memory_limit=self.memory_limit)
+            except InputError as error:
+                prefix = "" if str(error).startswith("input ") else f"input {number}: "
+                raise reword(error, f"{prefix}{error}") from None
+            if total == -math.inf:
+                raise NoOutputError(
+                    f"input {number}: no assignment is possible, the constraints of the graph template exclude every one."
+                )
             found.append(min(agreeing - total, 0.0))
         return np.array(found)
 

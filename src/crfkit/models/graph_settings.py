@@ -6,6 +6,7 @@ from typing import Any
 
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import GraphTemplate, import_path, placeholder
+from crfkit.inference import read_memory_limit
 from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
 from crfkit.models.files import settings_file
 from crfkit.models.files.file_arrays import path_setting, setting
@@ -30,8 +31,16 @@ class GraphSettings:
     l2: float
     all_configurations: bool
     min_count: int
-    memory_limit: int
+    memory_limit: float | str
     n_threads: int | None = None
+
+    @property
+    def memory_bytes(self) -> int:
+        """`memory_limit` in bytes."""
+        limit = None if self.memory_limit is None else read_memory_limit(self.memory_limit)
+        if limit is None or limit < 1:
+            raise ArgumentError(f'memory_limit is {self.memory_limit!r}, expected 1 byte or more, or "4G"')
+        return int(min(limit, LARGEST_MEMORY))
 
     def check(self) -> None:
         """Refuse parameters that no model can be trained with."""
@@ -50,7 +59,7 @@ class GraphSettings:
         check_strength("l2", self.l2)
         check_flag("all_configurations", self.all_configurations)
         check_count("min_count", self.min_count)
-        check_count("memory_limit", self.memory_limit, LARGEST_MEMORY)
+        check_count("memory_limit", self.memory_bytes, LARGEST_MEMORY)
         count_threads(self.n_threads)
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +73,7 @@ class GraphSettings:
             "l2": float(self.l2),
             "all_configurations": bool(self.all_configurations),
             "min_count": int(self.min_count),
-            "memory_limit": int(self.memory_limit),
+            "memory_limit": self.memory_bytes,
         }
 
     def why_unsavable(self) -> str | None:

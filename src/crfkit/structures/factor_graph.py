@@ -11,15 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Bools, Float64s, Int32s
-from crfkit.errors import ArgumentError, LabelError, ShapeError
+from crfkit.errors import ArgumentError, InputError, LabelError, ShapeError
 from crfkit.structures.factor_tables import FactorTables, expand
-from crfkit.structures.factors import CountFactor, EqualFactor, Factor, ListFactor, TableFactor
+from crfkit.structures.factors import LARGEST_TABLE, CountFactor, EqualFactor, Factor, ListFactor, TableFactor
+
+LARGEST = 1 << 24  # values of a variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +49,13 @@ class Variable:
 class Assignment(Mapping[str, Hashable]):
     """One value for each variable of a graph: a mapping from names to labels, and an array of value ids [V]."""
 
-    def __init__(self, variables: Sequence[Variable], ids: Int32s) -> None:
-        self._variables, self.ids = variables, ids
-        self._places = {variable.name: variable.index for variable in variables}
+    def __init__(self, graph: FactorGraph, ids: Int32s) -> None:
+        self._graph, self._variables, self.ids = graph, graph.variables, ids
 
     def __getitem__(self, name: str) -> Hashable:
-        variable = self._variables[self._places[name]]
+        variable = self._graph.named[name]
+        if variable.index >= len(self._variables):  # it was added later
+            raise KeyError(name)
         return variable.labels[int(self.ids[variable.index])]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,7 +84,22 @@ class FactorGraph:
         self._variables: list[Variable] = []
         self._factors: list[Factor] = []
         self._names: dict[str, Variable] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was made of the variables and factors, when some are added."""
         self._tables: FactorTables | None = None
+        self._all_variables: tuple[Variable, ...] | None = None
+        self._all_factors: tuple[Factor, ...] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies make their tables and plans anew."""
+        return {"variables": list(self._variables), "factors": list(self._factors)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._variables, self._factors = state["variables"], state["factors"]
+        self._names = {variable.name: variable for variable in self._variables}
+        self._forget()
 
     @classmethod
     def from_arrays(
@@ -112,17 +131,8 @@ class FactorGraph:
             raise ArgumentError(f"Variable {name!r}: got a name that is no text, expected a str.")
         if name in self._names:
             raise ArgumentError(f"Factor graph: there is a variable {name!r} already, expected another name.")
-        if isinstance(labels, int | np.integer):
-            if labels < 1:
-                raise ArgumentError(f"Variable {name!r}: it has {labels} values, expected 1 or more.")
-            values: Sequence[Hashable] = range(int(labels))
-        else:
-            values = tuple(labels)
-            if not values or len(set(values)) < len(values):
-                raise ArgumentError(
-                    f"Variable {name!r}: got the labels {_shown(values)}, expected one or more, each of them once."
-                )
-        self._tables = None
+        values = _values(name, labels)
+        self._forget()
         self._variables.append(Variable(name, values, len(self._variables)))
         self._names[name] = self._variables[-1]
         return self._variables[-1]
@@ -136,16 +146,22 @@ class FactorGraph:
         """Add a factor over these variables.
 
         `scores` is an array with one axis for each variable, or a mapping from configurations (tuples of labels) to
-        scores; all configurations that it does not name score `other`.
+        scores; all configurations that it does not name score `other`, by default −inf. A mapping over many variables
+        takes memory for its configurations, not for all; `other` is then one more score, after those of the mapping.
         """
         scope = self._scope(variables)
-        if not isinstance(scores, Mapping):
-            return self._add(TableFactor.checked(scope, self._shape(scope), scores))
-        ids = np.array([self._configuration(scope, key) for key in scores], dtype=np.int32).reshape(
-            len(scores), len(scope)
-        )
-        listed = ListFactor.checked(scope, ids, np.array(list(scores.values()), dtype=np.float64))
-        return self._add(listed if other == -math.inf else listed.table(self._shape(scope), other))
+        try:
+            if not isinstance(scores, Mapping):
+                if other != -math.inf:
+                    raise ArgumentError(f"got other={other!r} beside an array, expected it beside a mapping.")
+                return self._add(TableFactor.checked(scope, self._shape(scope), scores))
+            ids = np.array([self._configuration(scope, key) for key in scores], dtype=np.int32)
+            ids = ids.reshape(len(scores), len(scope))
+            listed = ListFactor.checked(scope, ids, list(scores.values()), other)
+            small = math.prod(self._shape(scope)) <= LARGEST_TABLE
+            return self._add(listed.table(self._shape(scope)) if listed.has_other and small else listed)
+        except InputError as error:
+            raise type(error)(f"{self._named(scope)}: {error}") from None
 
     def count(
         self,
@@ -162,7 +178,10 @@ class FactorGraph:
         for v, value in zip(scope, ids, strict=True):
             if value >= len(self._variables[v]):
                 raise ArgumentError(f"Variable {self._variables[v].name!r} has one value only, expected two.")
-        return self._add(CountFactor.checked(scope, tuple(ids), scores))
+        try:
+            return self._add(CountFactor.checked(scope, tuple(ids), scores))
+        except InputError as error:
+            raise type(error)(f"{self._named(scope)}: {error}") from None
 
     def at_most_one(self, variables: Iterable[Variable | str | int], label: Hashable | None = None) -> Factor:
         """Add a factor that excludes that two or more of the variables have a value (`label`, or that with id 1)."""
@@ -174,8 +193,8 @@ class FactorGraph:
     ) -> Factor:
         """Add a factor that demands that k of the variables have a value (`label`, or that with id 1)."""
         scope = self._scope(variables)
-        if not 0 <= k <= len(scope):
-            raise ArgumentError(f"exactly: k is {k}, expected 0 … {len(scope)}, the number of variables.")
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k <= len(scope):
+            raise ArgumentError(f"exactly: k is {k!r}, expected 0 … {len(scope)}, the number of variables.")
         return self.count(scope, [0.0 if n == k else -math.inf for n in range(len(scope) + 1)], label)
 
     def equal(self, variables: Iterable[Variable | str | int]) -> Factor:
@@ -189,12 +208,21 @@ class FactorGraph:
     @property
     def variables(self) -> Sequence[Variable]:
         """In the order in which they were added."""
-        return tuple(self._variables)
+        if self._all_variables is None:
+            self._all_variables = tuple(self._variables)
+        return self._all_variables
 
     @property
     def factors(self) -> Sequence[Factor]:
         """In the order in which they were added."""
-        return tuple(self._factors)
+        if self._all_factors is None:
+            self._all_factors = tuple(self._factors)
+        return self._all_factors
+
+    @property
+    def named(self) -> Mapping[str, Variable]:
+        """The variables by their names."""
+        return MappingProxyType(self._names)
 
     def __getitem__(self, name: str) -> Variable:
         """The variable with this name."""
@@ -224,10 +252,10 @@ class FactorGraph:
             some = labels if isinstance(labels, set | frozenset | list | tuple | range) else [labels]
             if isinstance(labels, tuple) and labels in variable.labels:
                 some = [labels]
-            mask = masks[variable.index]
-            mask[:] = False
+            mask = np.zeros(len(variable), dtype=np.bool_)
             mask[[variable.value_id(label) for label in some]] = True
-            if not mask.any():
+            masks[variable.index] &= mask  # a variable may be given by its name and by its number
+            if not masks[variable.index].any():
                 raise LabelError(f"Variable {variable.name!r} is allowed no value, expected at least one.")
         return masks
 
@@ -244,7 +272,12 @@ class FactorGraph:
                     f"expected one value for each of {len(self._names)}."
                 )
             return np.array([v.value_id(output[v.name]) for v in self._variables], dtype=np.int32)
-        ids = np.asarray(output)
+        try:
+            ids = np.asarray(output)
+        except ValueError:  # lists of different lengths
+            raise ShapeError(
+                f"Assignment: expected {len(self._variables)} integers, got {output!r}."
+            ) from None
         if ids.shape != (len(self._variables),) or (ids.dtype.kind not in "iu" and ids.size):
             raise ShapeError(
                 f"Assignment: expected {len(self._variables)} integers, got {ids.dtype} with shape {list(ids.shape)}."
@@ -257,25 +290,32 @@ class FactorGraph:
         return ids.astype(np.int32)
 
     def _add(self, factor: Factor) -> Factor:
-        self._tables = None
+        self._forget()
         self._factors.append(factor)
         return factor
 
     def _index(self, key: Variable | str | int) -> int:
         if isinstance(key, str):
             return self[key].index
-        index = key.index if isinstance(key, Variable) else int(key)
-        foreign = isinstance(key, Variable) and self._names.get(key.name) is not key
-        if foreign or not 0 <= index < len(self._variables):
+        if isinstance(key, Variable):
+            index = key.index if self._names.get(key.name) is key else -1
+        else:
+            index = int(key) if isinstance(key, int | np.integer) and not isinstance(key, bool) else -1
+        if not 0 <= index < len(self._variables):
             raise ArgumentError(f"Factor graph: {key!r} is no variable of this graph.")
         return index
 
     def _scope(self, variables: Iterable[Variable | str | int]) -> tuple[int, ...]:
+        if not isinstance(variables, Iterable):
+            raise ArgumentError(f"Factor: got the variables {variables!r}, expected a list of variables.")
         scope = tuple(self._index(variable) for variable in variables)
         if len(set(scope)) < len(scope):
-            names = [self._variables[v].name for v in scope]
-            raise ArgumentError(f"Factor over {_shown(names)}: expected each variable once.")
+            raise ArgumentError(f"{self._named(scope)}: expected each variable once.")
         return scope
+
+    def _named(self, scope: tuple[int, ...]) -> str:
+        """A factor that is to be added, for a message."""
+        return f"Factor {len(self._factors)} over {_shown([self._variables[v].name for v in scope])}"
 
     def _shape(self, scope: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(len(self._variables[v]) for v in scope)
@@ -283,9 +323,7 @@ class FactorGraph:
     def _configuration(self, scope: tuple[int, ...], key: Any) -> list[int]:
         labels = key if isinstance(key, tuple) and len(key) == len(scope) else (key,)
         if len(labels) != len(scope):
-            raise ShapeError(
-                f"Factor: got the configuration {key!r}, expected a tuple of {len(scope)} labels."
-            )
+            raise ShapeError(f"got the configuration {key!r}, expected a tuple of {len(scope)} labels.")
         return [self._variables[v].value_id(label) for v, label in zip(scope, labels, strict=True)]
 
 
@@ -319,3 +357,22 @@ def _shown(labels: Sequence[Hashable]) -> str:
     """Some labels for a message."""
     some = ", ".join(repr(label) for label in labels[:8])
     return f"[{some}{', …' if len(labels) > 8 else ''}]"
+
+
+def _values(name: str, labels: Iterable[Hashable] | int) -> Sequence[Hashable]:
+    """The labels of a variable, or 0 … n − 1."""
+    if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
+        if not 1 <= labels <= LARGEST:
+            raise ArgumentError(f"Variable {name!r}: it has {labels:,} values, expected 1 … {LARGEST:,}.")
+        return range(int(labels))
+    if not isinstance(labels, Iterable):
+        raise ArgumentError(f"Variable {name!r}: got {labels!r}, expected its labels, or how many it has.")
+    values = tuple(labels)
+    if not all(isinstance(value, Hashable) for value in values):
+        wrong = next(value for value in values if not isinstance(value, Hashable))
+        raise ArgumentError(f"Variable {name!r}: got the label {wrong!r}, expected one that is hashable.")
+    if not values or len(set(values)) < len(values):
+        raise ArgumentError(
+            f"Variable {name!r}: got the labels {_shown(values)}, expected one or more, each of them once."
+        )
+    return values

@@ -5,6 +5,8 @@ variables:
 
 - a list of n configurations over many variables: one more variable, the configuration, with n values; a table of zeros and
   −inf for it and each variable;
+- a list of n configurations where others are possible: which of the listed ones the first 1, 2, 3, … variables begin, or
+  none, each given the one before;
 - the number of variables with a value: the numbers among the first 1, 2, 3, … of them, each given the one before;
 - equality: each variable equals the one before.
 
@@ -14,16 +16,18 @@ answers are the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.errors import ShapeError
+from crfkit.errors import ArgumentError, ShapeError, SizeLimitError
 from crfkit.structures.factors import CountFactor, EqualFactor, Factor, ListFactor, TableFactor
 
 SMALL_TABLE = 4096  # entries up to which a list of configurations is written as a table
+LARGEST_PREFIX_TABLE = 1 << 24  # entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,25 @@ class FactorTables:
     scores: Float64s
     places: Sequence[Int64s]
     begins: Sequence[int]  # where the scores of a factor begin that lie side by side; −1: they do not
+    plans: dict[tuple[Hashable, ...], Any] = field(
+        default_factory=dict
+    )  # what inference prepares, kept as long as these tables
+
+    def read(self, scores: Any, what: str) -> list[Float64s]:
+        """Numbers for each factor of the graph, in a list of arrays."""
+        if isinstance(scores, str | Mapping) or not isinstance(scores, Iterable):
+            raise ShapeError(
+                f"Factor graph: {what} is {scores!r}, expected a list with one array for each factor."
+            )
+        arrays = []
+        for number, given in enumerate(scores):
+            try:
+                arrays.append(np.asarray(given, dtype=np.float64))
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(
+                    f"Factor graph: {what}[{number}] is no array of numbers: {error}."
+                ) from None
+        return arrays
 
     def with_scores(self, scores: Sequence[Float64s], other: float | None = None) -> Float64s:
         """The flat scores where each factor of the graph has the given numbers instead of its own.
@@ -50,8 +73,7 @@ class FactorTables:
         if len(scores) != len(self.places):
             raise ShapeError(f"Factor graph: scores of {len(scores)} factors, expected {len(self.places)}.")
         flat = self.scores.copy() if other is None else np.full_like(self.scores, other)
-        for number, (places, numbers) in enumerate(zip(self.places, scores, strict=True)):
-            array = np.asarray(numbers, dtype=np.float64)
+        for number, (places, array) in enumerate(zip(self.places, scores, strict=True)):
             if array.shape != places.shape:
                 raise ShapeError(
                     f"Factor {number}: expected scores {list(places.shape)}, got {list(array.shape)}."
@@ -133,8 +155,10 @@ def _write_list(writer: _Writer, factor: ListFactor) -> Int64s:
     size = 1
     for count in shape:
         size *= count
+    if factor.has_other:
+        return _write_prefixes(writer, factor, shape)
     if size <= SMALL_TABLE:
-        places = writer.table(factor.variables, factor.table(shape, -np.inf).table)
+        places = writer.table(factor.variables, factor.table(shape).table)
         return places[tuple(factor.configurations.T)] if shape else places.reshape(1)
     listed = writer.variable(len(factor.listed))
     for place, variable in enumerate(factor.variables):
@@ -142,6 +166,36 @@ def _write_list(writer: _Writer, factor: ListFactor) -> Int64s:
         table[np.arange(len(table)), factor.configurations[:, place]] = 0.0
         writer.table((listed, variable), table)
     return writer.table((listed,), factor.listed)
+
+
+def _write_prefixes(writer: _Writer, factor: ListFactor, shape: tuple[int, ...]) -> Int64s:
+    """prefix_i = which beginning of a listed configuration the first i variables have; the last value: none."""
+    rows = factor.configurations
+    n = len(rows)
+    of_row, count = np.zeros(n, dtype=np.int64), 1  # the prefix that each row has, and how many there are
+    before: int | None = None
+    for i, variable in enumerate(factor.variables):
+        pairs, longer = np.unique(of_row * shape[i] + rows[:, i], return_inverse=True)
+        entries = (count + 1) * shape[i] * (len(pairs) + 1)
+        if entries > LARGEST_PREFIX_TABLE:
+            raise SizeLimitError(
+                f"Factor over {len(shape)} variables: a list of {n:,} configurations, of which others are possible, makes a "
+                f"table of {entries:,} entries, expected at most {LARGEST_PREFIX_TABLE:,}."
+            )
+        table = np.full((count + 1, shape[i], len(pairs) + 1), -np.inf)
+        nexts = np.full((count + 1, shape[i]), len(pairs))
+        nexts[pairs // shape[i], pairs % shape[i]] = np.arange(len(pairs))
+        np.put_along_axis(table, nexts[:, :, None], 0.0, axis=2)
+        prefix = writer.variable(len(pairs) + 1)
+        if before is None:
+            writer.table((variable, prefix), table[0])
+        else:
+            writer.table((before, variable, prefix), table)
+        before, of_row, count = prefix, longer.reshape(-1).astype(np.int64), len(pairs)
+    own = np.empty(n + 1)
+    own[[*of_row, n]] = factor.listed
+    assert before is not None  # without variables it is a table
+    return writer.table((before,), own)[[*of_row, n]]
 
 
 def _write_count(writer: _Writer, factor: CountFactor) -> Int64s:

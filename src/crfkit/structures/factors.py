@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s
-from crfkit.errors import ArgumentError, ShapeError, SizeLimitError
+from crfkit.errors import ArgumentError, ShapeError
 
-LARGEST_TABLE = 1 << 24  # entries that a list with a score for all other configurations may become
+LARGEST_TABLE = (
+    1 << 16
+)  # entries up to which a list with a score for all other configurations becomes a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ class TableFactor(Factor):
         """From an array of this shape, without NaN and +inf."""
         table = _numbers(scores)
         if table.shape != shape:
-            raise ShapeError(f"Factor: expected scores {list(shape)}, got {list(table.shape)}.")
+            raise ShapeError(f"expected scores {list(shape)}, got {list(table.shape)}.")
         return cls(scope, table)
 
     @property
@@ -64,41 +67,44 @@ class TableFactor(Factor):
 
 @dataclass(frozen=True, eq=False)
 class ListFactor(Factor):
-    """Some configurations with their scores; no other is possible."""
+    """Some configurations with their scores; all others are impossible, or have one score."""
 
     configurations: Int32s  # [n, variables] ids of values
-    listed: Float64s  # [n]
+    listed: Float64s  # [n], or [n + 1] where the last one is the score of all other configurations
+    has_other: bool = False
 
     @classmethod
-    def checked(cls, scope: tuple[int, ...], configurations: Int32s, scores: Float64s) -> ListFactor:
-        """From ids of values that are known to be right."""
+    def checked(
+        cls,
+        scope: tuple[int, ...],
+        configurations: Int32s,
+        scores: Sequence[float],
+        other: float = -math.inf,
+    ) -> ListFactor:
+        """From ids of values that are known to be right; `other` is the score of all other configurations."""
         if not len(scores):
-            raise ArgumentError("Factor: it lists no configuration, expected at least one.")
-        return cls(scope, configurations, _numbers(scores))
+            raise ArgumentError("it lists no configuration, expected at least one.")
+        has_other = other != -math.inf
+        return cls(scope, configurations, _numbers([*scores, other] if has_other else scores), has_other)
 
-    def table(self, shape: tuple[int, ...], other: float) -> TableFactor:
-        """The same as a table, in which all other configurations have this score."""
-        size = 1
-        for count in shape:
-            size *= count
-        if size > LARGEST_TABLE:
-            raise SizeLimitError(
-                f"Factor: a table of {size:,} configurations, expected at most {LARGEST_TABLE:,} where configurations "
-                "that are not listed are possible."
-            )
-        table = np.full(shape, float(_numbers(other)))
-        table[tuple(self.configurations.T)] = self.listed
+    def table(self, shape: tuple[int, ...]) -> TableFactor:
+        """The same as a table."""
+        table = np.full(shape, self.listed[-1] if self.has_other else -np.inf)
+        listed = self.listed[: len(self.configurations)]
+        table[tuple(self.configurations.T)] = listed if shape else listed[0]
         return TableFactor(self.variables, table)
 
     @property
     def scores(self) -> Float64s:
-        """Those of the configurations [n]."""
+        """Those of the configurations [n], and of all others together [n + 1] where these are possible."""
         return self.listed
 
     def place(self, values: Int32s) -> int | None:
         """Where the configuration is listed."""
         found = np.flatnonzero((self.configurations == values).all(axis=1))
-        return int(found[0]) if len(found) else None
+        if len(found):
+            return int(found[0])
+        return len(self.configurations) if self.has_other else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +120,7 @@ class CountFactor(Factor):
         by_count = _numbers(scores)
         if by_count.shape != (len(scope) + 1,):
             raise ShapeError(
-                f"Factor over the number of {len(scope)} variables: expected scores [{len(scope) + 1}], "
+                f"expected scores [{len(scope) + 1}], one for each number 0 … {len(scope)}, "
                 f"got {list(by_count.shape)}."
             )
         return cls(scope, tuple(counted), by_count)
@@ -147,9 +153,9 @@ def _numbers(scores: npt.ArrayLike) -> Float64s:
     try:
         array = np.array(scores, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"Factor: scores are no array of numbers: {error}.") from None
+        raise ArgumentError(f"scores are no array of numbers: {error}.") from None
     if np.isnan(array).any() or (array == np.inf).any():
         wrong = array[np.isnan(array) | (array == np.inf)].flat[0]
-        raise ArgumentError(f"Factor: got the score {wrong}, expected finite numbers or −inf.")
+        raise ArgumentError(f"got the score {wrong}, expected finite numbers or −inf.")
     array.flags.writeable = False
     return array

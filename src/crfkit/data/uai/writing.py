@@ -79,7 +79,7 @@ def _dense(factor: Factor, shape: list[int]) -> Float64s:
     """The scores of all configurations, one axis for each variable."""
     match factor:
         case ListFactor():
-            return factor.table(tuple(shape), -np.inf).table
+            return factor.table(tuple(shape)).table
         case CountFactor():
             ids = np.indices(shape, sparse=True)
             counts = np.zeros(shape, dtype=np.int64)

@@ -121,7 +121,7 @@ class EncodedGraphs:
             self.outputs,
             sample_weight=self.sample_weight,
             criterion=self.settings.objective,
-            memory_limit=self.settings.memory_limit,
+            memory_limit=self.settings.memory_bytes,
             n_threads=n_threads,
         )
         return Objective(loss, l1=self.settings.l1, l2=self.settings.l2)
@@ -153,6 +153,7 @@ class EncodedGraphs:
         """Of inputs and outputs."""
         return {
             "data": _fingerprint(self.inputs, self.outputs, self.sample_weight),
+            "factors": _fingerprint_of_kinds(self.model.factor_map),
             "dev": "none" if self.dev is None else f"{len(self.dev[0])} graphs",
             "dev data": "none" if self.dev is None else _fingerprint(*self.dev),
         }
@@ -173,7 +174,7 @@ def open_answers(
     """What predicts for inputs."""
     exact = settings.inference == "exact"
     return GraphAnswers(
-        factor_map, inputs, exact=exact, memory_limit=settings.memory_limit, n_threads=n_threads
+        factor_map, inputs, exact=exact, memory_limit=settings.memory_bytes, n_threads=n_threads
     )
 
 
@@ -202,4 +203,13 @@ def _fingerprint(
         digest.add([(f.kind, f.variables, dict(f.features)) for f in graph.factors])
         digest.add([repr(constraint) for constraint in graph.constraints])
         digest.add([sorted(map(repr, v)) if isinstance(v, set | frozenset) else repr(v) for v in output])
+    return digest.hexdigest()
+
+
+def _fingerprint_of_kinds(factor_map: FactorMap) -> str:
+    """Of which configurations of which labels share a weight."""
+    digest = Fingerprint()
+    for name, kind in factor_map.kinds.items():
+        digest.add([name, kind.kinds, kind.tied, [repr(factor_map.labels[k]) for k in kind.kinds]])
+        digest.add(kind.classes if kind.tied else None)
     return digest.hexdigest()
