@@ -67,7 +67,9 @@ print(json.dumps([used, predicted.get(sys.argv[2], plan.memory) / 1e6]))
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the highest use of memory is known on Linux alone")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the highest use of memory is known on Linux alone"
+)
 @pytest.mark.parametrize(
     ("graph", "question"),
     [("wide", "log_partition"), ("wide", "marginals"), ("long", "marginals"), ("best", "k_best")],
