@@ -7,7 +7,7 @@ The engine keeps numbers of every node of its graph (`core/trees/projective_grap
 from collections.abc import Mapping
 
 from crfkit.errors import SizeLimitError
-from crfkit.inference.factor_graph import default_memory_limit
+from crfkit.inference.memory import default_memory_limit
 
 SHORT = 340  # words
 # Bytes of each node: an inside sum has 16; probabilities, slopes and changes 8 each; so have best scores and pointers.
