@@ -158,5 +158,9 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.conllu").write_text("1\tx\n\n")
     bad = run("pipeline", "train", f"{tmp_path}/bad.conllu", "--model", f"{tmp_path}/m", status=2)
     assert "bad.conllu:1" in bad.stderr
+    for command in ("tag", "parse", "eval"):
+        refused = run(command, f"{folder}/m", f"{folder}/test.conllu", status=2)
+        assert "a pipeline, for crfkit pipeline run" in refused.stderr
+    assert "a pipeline" in run("inspect", f"{folder}/m", status=2).stderr
     other = run("pipeline", "eval", f"{folder}/train.conllu", f"{folder}/test.conllu", status=2)
     assert "not a crfkit model" in other.stderr

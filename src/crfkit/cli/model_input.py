@@ -22,6 +22,9 @@ _OTHERS = {
     "WordSegmenter": "a word segmenter, for crfkit tag, eval and inspect",
     "TreebankTagger": "a tagger of treebanks, for crfkit tag, eval and inspect",
     "GraphCRF": "a model of factor graphs, to be used from Python",
+    "Pipeline": "a pipeline, for crfkit pipeline run and crfkit pipeline eval",
+    "Tokenizer": "a tokenizer, to be used from Python, or as a component of a pipeline",
+    "Lemmatizer": "a lemmatizer, to be used from Python, or as a component of a pipeline",
 }
 
 

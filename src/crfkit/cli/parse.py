@@ -106,9 +106,11 @@ def is_parser(path: Path) -> bool:
 def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     """Load a parser for use on so many threads."""
     from crfkit.models import Parser
-    from crfkit.pipeline import load
+    from crfkit.pipeline import Pipeline, load
 
     parser = load(path)
+    if isinstance(parser, Pipeline):
+        raise InputError(f"{path}: a pipeline, for crfkit pipeline run and crfkit pipeline eval")
     if not isinstance(parser, Parser):
         raise InputError(f"{path}: not a parser: it gives labels, for crfkit tag")
     parser.set_params(n_threads=n_threads)

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from crfkit.cli.options import model_option, quiet_option, threads_option
-from crfkit.cli.progress import Display, SecondsLeft
+from crfkit.cli.progress import Display
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, save_model
 from crfkit.cli.streams import (
     BAD_INPUT,
@@ -39,11 +39,13 @@ class _Notes(logging.Handler):
         self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record, if it is a note or a warning."""
+        """Show a record, if it is a note or a warning; that of a component says how long it takes."""
         if record.levelno >= logging.WARNING:
             self._display.say(f"crfkit: warning: {record.getMessage()}")
         elif hasattr(record, "note"):
             self._display.say(record.getMessage())
+        elif hasattr(record, "optimizer"):
+            self._display.expect(record.optimizer)
 
 
 @contextmanager
@@ -156,7 +158,7 @@ def train(
         if dev is None:
             display.say("no --dev: taggers and parser keep the weights of their last iteration")
         pipeline = Pipeline(folds=folds, n_threads=threads)
-        with display.training(SecondsLeft(0), "score") as callback:
+        with display.training(None, "score") as callback:
             pipeline.fit(sentences, dev=held_out, callback=callback, checkpoint=checkpoint)
         interrupted = pipeline.interrupted_
         if interrupted is not None and pipeline.tokenizer_ is None:

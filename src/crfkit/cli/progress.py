@@ -136,8 +136,11 @@ class Display:
             self._count += size(item)
 
     @contextmanager
-    def training(self, seconds_left: SecondsLeft, dev_name: str) -> "Iterator[ProgressCallback]":
-        """A callback that shows the iterations of a training run; stages that the library logs are shown meanwhile."""
+    def training(self, seconds_left: SecondsLeft | None, dev_name: str) -> "Iterator[ProgressCallback]":
+        """A callback that shows the iterations of a training run; stages that the library logs are shown meanwhile.
+
+        Without `seconds_left`, `expect` may say later how long it takes.
+        """
         from crfkit.models import LOGGER, Pace
 
         self._seconds_left, self._dev_name, self._pace = seconds_left, dev_name, Pace()
@@ -151,6 +154,10 @@ class Display:
             LOGGER.removeHandler(listener)
             LOGGER.setLevel(level)
 
+    def expect(self, optimizer: object) -> None:
+        """Let the iterations that follow be those of another optimizer; None: of one that is not known."""
+        self._seconds_left = None if optimizer is None else SecondsLeft.of(optimizer, None)
+
     @contextmanager
     def standard_output(self) -> Iterator[None]:
         """Clears the changing line while something is written to standard output."""
@@ -160,10 +167,9 @@ class Display:
 
     def _iteration(self, progress: "Progress") -> None:
         assert self._pace is not None
-        assert self._seconds_left is not None
         if self._quiet:
             return
-        left = self._seconds_left(progress)
+        left = None if self._seconds_left is None else self._seconds_left(progress)
         line = progress.line(self._dev_name) + ("" if left is None else f"  about {left:.0f} s left")
         with self._lock:
             self._stage, self._held = None, None

@@ -9,6 +9,7 @@ from crfkit.pipeline.tag_columns import TagColumns
 from crfkit.structures import Chain
 
 FEW_TAGS = 100  # up to so many, all labels and transitions have weights
+SOME_TAGS = 500  # up to so many joint tags, labels share no weights
 
 
 class ChosenCRF(NamedTuple):
@@ -23,6 +24,17 @@ def choose_crf(columns: TagColumns, labels: Collection[str], n_threads: int | No
     if len(labels) <= FEW_TAGS:
         crf: CRF[Any] = CRF(features="pos", optimizer=SGD(max_iterations=10), l2=0.5, n_threads=n_threads)
         return ChosenCRF(crf, f"{len(labels):,} tags: preset pos, all transitions")
+    if len(columns.names) > 1 and len(labels) <= SOME_TAGS:
+        crf = CRF(
+            Chain(bigrams="observed", unseen="soft"),
+            features="pos",
+            optimizer=SGD(max_iterations=10),
+            l2=0.5,
+            all_possible_transitions=False,
+            tag_dictionary=True,
+            n_threads=n_threads,
+        )
+        return ChosenCRF(crf, f"{len(labels):,} tags: preset pos, tag dictionary, observed transitions")
     crf = CRF(
         Chain(bigrams="observed", unseen="soft"),
         features="morphology",

@@ -128,14 +128,18 @@ class Training:
     ) -> None:
         """Train components, each on the columns that those before it predict."""
         filled: set[str] = set()
+        given = sentences
         for i, component in enumerate(components):
             name = f"{i + 1}-{type(component).__name__}"
             shown = hide_columns(component, sentences, filled)
+            learnt = shown
+            if isinstance(component, Lemmatizer) and filled:  # right tags help it, too
+                learnt = [*shown, *hide_columns(component, given, filled)]
             dev_shown = None if dev is None else hide_columns(component, dev, filled)
             model = component
             if hasattr(component, "fit"):
                 try:
-                    model = self._train(component, shown, dev_shown, steps, name)
+                    model = self._train(component, learnt, dev_shown, steps, name)
                 except _InterruptedError:
                     if _is_usable(component):
                         trained.components.append(component)
@@ -156,19 +160,23 @@ class Training:
         steps: FinishedSteps,
         name: str,
         what: str = "",
+        left: str = "",
     ) -> Any:
-        """The component, trained; _InterruptedError where it was not trained to its end."""
+        """The component, trained; _InterruptedError where it was not trained to its end. Folds show no iterations."""
         found = steps.model(name)
         if found is not None:
             return found
         began = perf_counter()
         called = component_name(component)
-        LOGGER.info("training the %s%s", called, what, extra={"stage": True})
+        optimizer = getattr(
+            getattr(component, "crf", component), "optimizer", None
+        )  # a tagger's may not be known
+        LOGGER.info("training the %s%s%s", called, what, left, extra={"stage": True, "optimizer": optimizer})
         if hasattr(component, "n_threads"):
             component.n_threads = self._n_threads
         settings: dict[str, Any] = {}
         if isinstance(component, Tokenizer | TreebankTagger | Lemmatizer | Parser):
-            settings = {"callback": self._callback, "verbose": self._verbose}
+            settings = {"callback": None if what else self._callback, "verbose": self._verbose}
             if isinstance(component, Tokenizer | Lemmatizer):
                 dev = None  # they gain nothing by it
         with warnings.catch_warnings():
@@ -202,8 +210,8 @@ class Training:
                 began = perf_counter()
                 rest = [s for n, s in enumerate(sentences) if fold_of(n, folds) != fold]
                 left = f", about {sum(seconds) / len(seconds) * (folds - fold):.0f} s left" if seconds else ""
-                what = f", fold {fold + 1} of {folds}{left}"
-                one = self._train(untrained(component), rest, None, steps, "", what)
+                what = f", fold {fold + 1} of {folds}"
+                one = self._train(untrained(component), rest, None, steps, "", what, left)
                 predicted = run_component(one, [sentences[n] for n in inside], n_threads=self._n_threads)
                 steps.keep_sentences(f"{name}-fold-{fold}", predicted)
                 seconds.append(perf_counter() - began)
