@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,18 @@ def test_a_chain_as_a_graph_has_the_chains_optimum() -> None:
     for of_graph, of_chain in zip(marginals, crf.predict_marginals(features[:3]), strict=True):
         for one, other in zip(of_graph.values(), of_chain, strict=True):
             assert list(one.values()) == pytest.approx(list(other), abs=1e-6)
+
+
+def test_transitions_that_never_occur_have_weights_as_those_of_a_chain() -> None:
+    X, y = draw_data(6)
+    pairs = {pair for labels in y for pair in pairwise(labels)}
+    assert len(pairs) < len({label for labels in y for label in labels}) ** 2
+    features = [[{f"w={w}": 1.0, f"s={w[-1]}": 1.0} for w in x] for x in X]
+    tight = crfkit.LBFGS(tolerance=1e-9, max_iterations=1000)
+    crf = CRF(Chain(start=False, end=False), optimizer=tight, l2=0.3).fit(features, y)
+    graph = GraphCRF(chain, optimizer=tight, l2=0.3).fit(X, y)
+    assert len(graph.weights_) == len(crf.weights_)
+    assert graph.history_[-1].objective == pytest.approx(crf.history_[-1].objective, rel=1e-8)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -130,7 +130,12 @@ def test_impossible_elements_have_finite_gradients() -> None:
 
 def test_bad_arguments() -> None:
     batch = draw_batch(0, "tree")
-    wrong: tuple[dict[str, Any], ...] = ({"damping": 1.0}, {"tolerance": -1.0}, {"max_iterations": 0})
+    wrong: tuple[dict[str, Any], ...] = (
+        {"damping": 1.0},
+        {"tolerance": -1.0},
+        {"max_iterations": 0},
+        {"max_iterations": 40.0},
+    )
     for options in wrong:
         with pytest.raises(ArgumentError, match=next(iter(options))):
             batch.distribution(**BP, **options)

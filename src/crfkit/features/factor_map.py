@@ -18,7 +18,7 @@ import numpy as np
 
 from crfkit.arrays import Bools, Float64s, Int64s, offsets
 from crfkit.errors import ArgumentError, FunctionError, LabelError, UnsupportedError
-from crfkit.features.graph_template import FactorInput, GraphInput, GraphTemplate, Tie
+from crfkit.features.graph_template import BIAS, FactorInput, GraphInput, GraphTemplate, Tie
 
 MOST_CONFIGURATIONS = 1 << 20  # of one factor kind
 
@@ -123,7 +123,8 @@ def learn_factors(
 ) -> FactorMap:
     """The map of training data: one value for each variable of each input, a label, a set of labels, or None (unknown).
 
-    A feature has weights for the classes of configurations that some annotation allows, or for all.
+    A feature has weights for the classes of configurations that some annotation allows, or for all. Factors without
+    features have weights for all, as a chain has for all pairs of labels: what never occurs is learned to be unlikely.
     """
     labels = _learn_labels(inputs, outputs)
     kinds: dict[str, FactorKind] = {}
@@ -153,7 +154,9 @@ def learn_factors(
                 seen[feature] |= some
     kept = [key for key, feature in features.items() if counts[feature] >= min_count]
     classes = [
-        range(kinds[key[0]].n_classes) if all_configurations else sorted(seen[features[key]] - {-1})
+        range(kinds[key[0]].n_classes)
+        if all_configurations or key[1] in BIAS
+        else sorted(seen[features[key]] - {-1})
         for key in kept
     ]
     return FactorMap(

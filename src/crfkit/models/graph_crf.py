@@ -46,7 +46,7 @@ class GraphCRF(Estimator):
     inference : how predictions are made. "exact" or "belief_propagation"
     optimizer, l1, l2 : as for `CRF`
     all_configurations : a feature has weights for all configurations of the labels of its factor, not only for those that
-        occur with it in the training data
+        occur with it in the training data; factors without features always have
     min_count : features of fewer factors of the training data are left out
     memory_limit : bytes that exact inference on one graph may take, or a text such as "4G"; more is refused before anything
         is allocated

@@ -236,6 +236,6 @@ def _read_options(method: str, damping: float, tolerance: float, max_iterations:
         raise ArgumentError(f"damping is {damping}, expected 0 ≤ damping < 1.")
     if not tolerance >= 0:
         raise ArgumentError(f"tolerance is {tolerance}, expected 0 or more.")
-    if max_iterations < 1:
-        raise ArgumentError(f"max_iterations is {max_iterations}, expected 1 or more.")
+    if not isinstance(max_iterations, int) or isinstance(max_iterations, bool) or max_iterations < 1:
+        raise ArgumentError(f"max_iterations is {max_iterations!r}, expected a whole number of at least 1.")
     return MessageOptions(damping, tolerance, max_iterations)
