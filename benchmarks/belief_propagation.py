@@ -1,4 +1,4 @@
-"""`python -m benchmarks.belief_propagation`: loopy belief propagation beside PGMax, on a CPU.
+"""`python -m benchmarks.belief_propagation`: loopy belief propagation beside PGMax, on a CPU or a GPU.
 
 Grids of n × n variables (Ising: 2 values, random signs of the couplings; Potts: 5 values), and graphs in UAI files that are
 named on the command line, with their evidence beside them (`NAME.uai.evid`). Both packages run synchronous updates with the
@@ -7,6 +7,9 @@ many iterations as crfkit's synchronous schedule needs for a largest residual of
 PGMax in single. Errors are differences of marginals from exact ones, where these are computed (`--exact-gib`).
 
 Seconds are those of the processor, the least of several runs. PGMax (`pip install pgmax`) is left out if it is missing.
+
+With `--device cuda`: PGMax and `nn.FactorGraphDistribution` on a GPU, one Ising grid and a batch of them, beside one core of
+the CPU, all by the clock; see `benchmarks/device_messages.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ import argparse
 import importlib.util
 import json
 import time
-import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks import device_messages, rival_pgmax
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT
 from crfkit import FactorGraph
@@ -38,7 +41,8 @@ SCHEDULES: tuple[Literal["residual", "sequential", "synchronous"], ...] = (
     "synchronous",
 )
 MOST_ITERATIONS = 500
-LOWEST_SCORE = -1e4  # stands for −inf in PGMax, which has no zero probabilities
+SIDES = (10, 20, 50, 100)  # of the grids on a device
+BATCHES = (1, 32)
 Marginals = list[np.ndarray[Any, Any]]
 
 
@@ -74,62 +78,30 @@ def least_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
     return min(seconds), found
 
 
-def build_pgmax(graph: FactorGraph) -> tuple[Any, Any, Any]:
-    """PGMax's inferer, its arrays at the start, its variables."""
-    import jax.extend.backend
-
-    if not hasattr(jax.lib, "xla_bridge"):  # which PGMax 0.6.1 asks for, and newer versions of JAX lack
-        jax.lib.xla_bridge = types.SimpleNamespace(get_backend=jax.extend.backend.get_backend)
-    from pgmax import fgraph, fgroup, infer, vgroup
-
-    counts = np.array([len(variable) for variable in graph.variables])
-    group = vgroup.NDVarArray(num_states=counts, shape=counts.shape)
-    model = fgraph.FactorGraph(variable_groups=[group])
-    own = np.zeros((len(counts), counts.max()))
-    by_shape: dict[tuple[int, ...], list[tuple[tuple[int, ...], Any]]] = {}
-    for factor in graph.factors:  # tables, all of them
-        scope, table = factor.variables, np.maximum(factor.scores, LOWEST_SCORE)
-        if len(scope) == 1:
-            own[scope[0], : len(table)] += table
-        elif scope:
-            by_shape.setdefault(table.shape, []).append((scope, table))
-    for shape, some in by_shape.items():
-        scopes = [[group[v] for v in scope] for scope, _ in some]
-        scores = np.stack([table for _, table in some])
-        if len(shape) == 2:
-            model.add_factors(
-                fgroup.PairwiseFactorGroup(variables_for_factors=scopes, log_potential_matrix=scores)
-            )
-        else:
-            configurations = np.array(list(np.ndindex(*shape)), dtype=int)
-            model.add_factors(
-                fgroup.EnumFactorGroup(
-                    variables_for_factors=scopes,
-                    factor_configs=configurations,
-                    log_potentials=scores.reshape(len(some), -1),
-                )
-            )
-    inferer = infer.build_inferer(model.bp_state, backend="bp")
-    return inferer, inferer.init(evidence_updates={group: own}), group
-
-
 def run_pgmax(graph: FactorGraph, iterations: int, damping: float) -> tuple[float, Marginals]:
     """Seconds, and marginals."""
     import jax
-    from pgmax import infer
 
-    inferer, arrays, group = build_pgmax(graph)
-    run = jax.jit(lambda a: inferer.run(a, num_iters=iterations, damping=damping, temperature=1.0))
+    built = rival_pgmax.build(graph)
+    run, arrays = built.compile(iterations, damping), built.arrays()
     jax.block_until_ready(run(arrays))
-    seconds, after = least_seconds(lambda: jax.block_until_ready(run(arrays)))
-    found = infer.get_marginals(inferer.get_beliefs(after))[group]
-    return seconds, [np.asarray(found[v.index])[: len(v)] for v in graph.variables]
+    seconds, found = least_seconds(lambda: jax.block_until_ready(run(arrays)))
+    return seconds, [np.asarray(found)[v.index, : len(v)] for v in graph.variables]
 
 
 def error(found: Marginals, exact: Marginals) -> tuple[float, float]:
     """The largest and the mean absolute difference."""
     differences = np.concatenate([np.abs(a - b) for a, b in zip(found, exact, strict=True)])
     return float(differences.max()), float(differences.mean())
+
+
+def exact_marginals(graph: FactorGraph, gib: float) -> Marginals | None:
+    """Of all variables, if they fit into this memory."""
+    try:
+        truth = marginals(graph, memory_limit=gib * 2**30) if gib else None
+    except InputError:
+        return None
+    return None if truth is None else [truth[v.name] for v in graph.variables]
 
 
 def measure(name: str, graph: FactorGraph, damping: float, exact_gib: float) -> dict[str, Any]:
@@ -147,11 +119,7 @@ def measure(name: str, graph: FactorGraph, damping: float, exact_gib: float) -> 
         seconds, ours = least_seconds(run)
         row[schedule] = {"s": seconds, "iterations": ours.iterations, "converged": ours.converged}
     ours_marginals = [ours.marginals[v.name] for v in graph.variables]
-    try:
-        truth = marginals(graph, memory_limit=exact_gib * 2**30) if exact_gib else None
-    except InputError:
-        truth = None
-    exact = None if truth is None else [truth[v.name] for v in graph.variables]
+    exact = exact_marginals(graph, exact_gib)
     if exact is not None:
         row["error"] = error(ours_marginals, exact)
     if importlib.util.find_spec("pgmax"):
@@ -164,21 +132,55 @@ def measure(name: str, graph: FactorGraph, damping: float, exact_gib: float) -> 
     return row
 
 
+def measure_device(n: int, device: device_messages.Device, exact_gib: float) -> dict[str, Any]:
+    """One row: an Ising grid on one core, and on a device alone and in a batch."""
+    graph, name = lattice(n, 2, 0.5, 0.5), f"Ising {n} × {n}"
+    ask = partial(belief_propagation, graph, schedule="synchronous", max_iterations=MOST_ITERATIONS)
+    _, seconds, ours = device_messages.timed(ask, lambda found: found)
+    iterations, core = int(ours.iterations), [ours.marginals[v.name] for v in graph.variables]
+    row: dict[str, Any] = {
+        "problem": name,
+        "iterations": iterations,
+        "converged": ours.converged,
+        "core": {"s": seconds},
+    }
+    exact = exact_marginals(graph, exact_gib)
+    if exact is not None:
+        row["core"]["error"] = error(core, exact)
+    for batch in BATCHES:
+        found = device_messages.measure(graph, iterations, 0.0, device=device, batch=batch)
+        for outcome in found.values():
+            first = list(outcome.pop("marginals")[0])
+            outcome["difference"] = error(first, core)[0]
+            if exact is not None:
+                outcome["error"] = error(first, exact)
+        row[f"batch {batch}"] = found
+    return row
+
+
 def main() -> None:
     """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--quick", action="store_true", help="small grids only")
     parser.add_argument("--exact-gib", type=float, default=0.5, help="memory for exact marginals; 0: none")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="PyTorch and JAX on this device")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of results")
     options = parser.parse_args()
     rows = []
-    for problem in problems(options.files, options.quick):
-        rows.append(measure(*problem, options.exact_gib))
-        print(json.dumps(rows[-1]), flush=True)
+    if options.device:
+        sides = SIDES[:2] if options.quick else SIDES
+        measured = (measure_device(n, options.device, options.exact_gib) for n in sides)
+    else:
+        measured = (measure(*one, options.exact_gib) for one in problems(options.files, options.quick))
+    for row in measured:
+        rows.append(row)
+        print(json.dumps(row), flush=True)
     if not options.quick:
-        RESULTS.mkdir(exist_ok=True)
+        options.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"machine": machine(), "rows": rows}, indent=1)
-        (RESULTS / "belief_propagation.json").write_text(text + "\n", encoding="utf-8")
+        name = "belief_propagation.json" if options.device is None else f"messages_{options.device}.json"
+        (options.out / name).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
