@@ -264,7 +264,7 @@ def train_graph(corpus: Corpus, l2: float, objective: str) -> Trained:
 
 def decode_chain(model: CRF, corpus: Corpus) -> Labels:
     """The labels of each sentence."""
-    return model.predict([x for article in corpus for x in article.features])  # type: ignore[return-value]
+    return model.predict([x for article in corpus for x in article.features])
 
 
 def decode_graph(model: GraphCRF, corpus: Corpus, method: str) -> Labels:
