@@ -28,6 +28,7 @@ namespace {
 Criterion criterion_named(const std::string& name) {
     if (name == "likelihood") return Criterion::likelihood;
     if (name == "belief_propagation") return Criterion::belief_propagation;
+    if (name == "tree_reweighted") return Criterion::tree_reweighted;
     if (name == "pseudo_likelihood") return Criterion::pseudo_likelihood;
     if (name == "piecewise") return Criterion::piecewise;
     throw std::invalid_argument("an unknown criterion: " + name);

@@ -57,6 +57,7 @@ class BeliefPropagation {
 
     const MessagePlan& plan() const { return plan_; }
     bool is_exact() const { return plan_.is_forest; }
+    bool is_reweighted() const { return !appearance_.empty(); }
 
   private:
     template <class Domain>

@@ -16,6 +16,11 @@ namespace {
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
+// Whether log Z is that of messages.
+bool by_messages(Criterion criterion) {
+    return criterion == Criterion::belief_propagation || criterion == Criterion::tree_reweighted;
+}
+
 // The decoded assignment against the right one: where the annotation is not complete, the best one that it
 // allows.
 class FactorMistakes final : public Mistakes {
@@ -82,7 +87,7 @@ class FactorMistakes final : public Mistakes {
 FactorSource::FactorSource(std::shared_ptr<const FactorData> graphs, Criterion kind,
                            std::int64_t memory_limit, int n_threads)
     : owned(std::move(graphs)), data(*owned), criterion(kind), memory_limit_(memory_limit) {
-    if (criterion == Criterion::likelihood || criterion == Criterion::belief_propagation) plan(n_threads);
+    if (criterion == Criterion::likelihood || by_messages(criterion)) plan(n_threads);
     if (criterion != Criterion::pseudo_likelihood) return;
     GraphAnnotation gold;
     for (std::int64_t n = 0; n < data.n_graphs(); ++n) {
@@ -96,10 +101,11 @@ FactorSource::FactorSource(std::shared_ptr<const FactorData> graphs, Criterion k
 void FactorSource::plan(int n_threads) {
     const std::size_t n = data.known.size();
     if (trees_.size() == n || messages_.size() == n) return;
-    if (criterion == Criterion::belief_propagation) {
+    if (by_messages(criterion)) {
         std::vector<std::unique_ptr<BeliefPropagation>> found(n);
         parallel_for(static_cast<std::int64_t>(n), n_threads, [&](std::int64_t i, int) {
-            found[i] = std::make_unique<BeliefPropagation>(data.known[i]->graph);
+            found[i] = std::make_unique<BeliefPropagation>(data.known[i]->graph,
+                                                           criterion == Criterion::tree_reweighted);
         });
         messages_ = std::move(found);
         return;
@@ -156,7 +162,7 @@ void FactorSource::check_possible(int n_threads) const {
 
 std::unique_ptr<GraphSums> FactorSource::open_sums(std::int64_t shape) const {
     const FactorGraph& graph = data.known[shape]->graph;
-    if (criterion == Criterion::belief_propagation) return belief_sums(graph, *messages_[shape]);
+    if (by_messages(criterion)) return belief_sums(graph, *messages_[shape]);
     return exact_sums(graph, *trees_[shape]);
 }
 

@@ -16,7 +16,7 @@
 
 namespace crfkit {
 
-enum class Criterion { likelihood, belief_propagation, pseudo_likelihood, piecewise };
+enum class Criterion { likelihood, belief_propagation, tree_reweighted, pseudo_likelihood, piecewise };
 
 // A graph that cannot be used: which one of the data, and variables of its input that are concerned.
 struct GraphError : std::runtime_error {

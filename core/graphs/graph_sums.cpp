@@ -14,6 +14,7 @@ namespace crfkit {
 namespace {
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+constexpr double kReweightedDamping = 0.3;  // reweighted messages may oscillate without
 
 class ExactSums final : public GraphSums {
   public:
@@ -94,7 +95,8 @@ class BeliefSums final : public GraphSums {
     Beliefs run(const double* scores, bool maximise) const {
         MessageOptions options;
         options.maximise = maximise;
-        options.tolerance = maximise ? 1e-6 : 1e-10;
+        options.tolerance = maximise ? 1e-6 : messages_.is_reweighted() ? 1e-8 : 1e-10;
+        if (messages_.is_reweighted()) options.damping = kReweightedDamping;
         return messages_.run(all(scores), {}, options);
     }
     std::span<const double> all(const double* scores) const {

@@ -26,8 +26,8 @@ class GraphSums {
 
 // By a junction tree, which is complete(). Both must outlive it.
 std::unique_ptr<GraphSums> exact_sums(const FactorGraph& graph, const JunctionTree& tree);
-// By loopy belief propagation, which must outlive it: log Z is that of Bethe. Hessian–vector products are
-// central differences of the marginals.
+// By loopy belief propagation, which must outlive it: log Z is that of Bethe, or the upper bound of
+// reweighted messages. Hessian–vector products are central differences of the marginals.
 std::unique_ptr<GraphSums> belief_sums(const FactorGraph& graph, const BeliefPropagation& messages);
 
 }  // namespace crfkit

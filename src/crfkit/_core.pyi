@@ -798,7 +798,7 @@ class FactorData:  # graphs whose tables are scored by features
         weights: Float64s,
     ) -> None: ...
 
-class FactorAnswers:  # criterion: "likelihood" (exact) or "belief_propagation"
+class FactorAnswers:  # criterion: "likelihood" (exact), "belief_propagation" or "tree_reweighted"
     def __init__(self, data: FactorData, criterion: str, memory_limit: int, n_threads: int) -> None: ...
     def decode(self, w: Float64s, n_threads: int) -> Int32s: ...  # values of variables, graph after graph
     def marginals(self, w: Float64s, n_threads: int) -> Float64s: ...  # of the values of variables

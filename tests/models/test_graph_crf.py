@@ -28,7 +28,7 @@ OPTIMIZERS: dict[str, Any] = {
     "passive-aggressive": crfkit.PassiveAggressive(max_iterations=4),
     "AROW": crfkit.AROW(max_iterations=4),
 }
-OBJECTIVES = ("likelihood", "belief_propagation", "pseudo_likelihood", "piecewise")
+OBJECTIVES = ("likelihood", "belief_propagation", "tree_reweighted", "pseudo_likelihood", "piecewise")
 
 
 def chain(words: list[str], graph: GraphInput) -> None:

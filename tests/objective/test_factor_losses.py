@@ -106,7 +106,42 @@ def test_value_gradient_and_product(criterion: str, seed: int) -> None:
     assert objective.hessian_vector(w, v) == pytest.approx(moved, abs=1e-7)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("seed", range(8))
+def test_tree_reweighted_is_a_convex_bound(seed: int) -> None:
+    inputs, outputs, factor_map = draw_problem(seed, complete=True)
+    random = np.random.default_rng(100 + seed)
+    weights = random.uniform(0.5, 2.0, size=len(inputs))
+    objective = Objective(
+        graph_loss(factor_map, inputs, outputs, sample_weight=weights, criterion="tree_reweighted"), l2=0.0
+    )
+    w, v = random.normal(size=(2, factor_map.n_weights))
+    value, gradient = objective.value_and_gradient(w)
+    assert value >= oracle_value("likelihood", inputs, outputs, weights, named_weights(factor_map, w)) - 1e-9
+    step = 1e-4
+    values = [objective.value_and_gradient(w + t * v)[0] for t in (-1, -step, step, 1)]
+    assert gradient @ v == pytest.approx((values[2] - values[1]) / (2 * step), abs=1e-5)
+    assert values[0] + values[3] >= 2 * value - 1e-9
+    moved = [objective.value_and_gradient(w + t * v)[1] for t in (-step, step)]
+    assert objective.hessian_vector(w, v) == pytest.approx((moved[1] - moved[0]) / (2 * step), abs=1e-3)
+
+
+def test_tree_reweighted_is_exact_without_cycles() -> None:
+    random = np.random.default_rng(0)
+    graph = GraphInput()
+    for v in range(5):
+        graph.variable(v, "a", LABELS["a"])
+        graph.factor("one a", [v], {"f": float(random.normal())})
+        if v > 0:
+            graph.factor("two a a", [int(random.integers(v)), v])
+    output = draw_output(random, graph, complete=False)
+    factor_map = learn_factors([graph], [output], all_configurations=True)
+    w = random.normal(size=factor_map.n_weights)
+    loss = graph_loss(factor_map, [graph], [output], criterion="tree_reweighted")
+    expected = oracle_value("likelihood", [graph], [output], np.ones(1), named_weights(factor_map, w))
+    assert Objective(loss, l2=0.0).value_and_gradient(w)[0] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("criterion", [*CRITERIA, "belief_propagation", "tree_reweighted"])
 def test_same_bits_for_any_number_of_threads(criterion: str) -> None:
     inputs, outputs, factor_map = draw_problem(3, complete=True)
     w = np.random.default_rng(0).normal(size=factor_map.n_weights)

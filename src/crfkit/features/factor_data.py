@@ -195,14 +195,14 @@ class GraphAnswers:
         factor_map: FactorMap,
         inputs: Sequence[GraphInput],
         *,
-        exact: bool,
+        method: str,
         memory_limit: int,
         n_threads: int,
     ) -> None:
         known = [_known_features(factor_map, graph, number) for number, graph in enumerate(inputs)]
         self._inputs, self._labels, self._n_threads = inputs, factor_map.labels, n_threads
         data = encode_graphs(factor_map, known, [[None] * len(graph.variables) for graph in inputs])
-        criterion = "likelihood" if exact else "belief_propagation"
+        criterion = "likelihood" if method == "exact" else method
         with _named_errors(inputs):
             self._core = _core.FactorAnswers(data, criterion, memory_limit, n_threads)
 

@@ -41,9 +41,10 @@ class GraphCRF(Estimator):
     graph_template : a function of an input x and of a `crfkit.features.GraphInput`, which it fills with the variables of x
         and with factors and their features
     objective : what is minimised besides the penalties. "likelihood": −log p(y | x), exactly, by a junction tree;
-        "belief_propagation": the same with the log Z of loopy belief propagation; "pseudo_likelihood": Σ_v −log p(y_v | the
-        rest of y); "piecewise": each factor normalised on its own
-    inference : how predictions are made. "exact" or "belief_propagation"
+        "belief_propagation": the same with the log Z of loopy belief propagation; "tree_reweighted": with its upper bound
+        on log Z, which is convex in the weights; "pseudo_likelihood": Σ_v −log p(y_v | the rest of y);
+        "piecewise": each factor normalised on its own
+    inference : how predictions are made. "exact", "belief_propagation" or "tree_reweighted"
     optimizer, l1, l2 : as for `CRF`
     all_configurations : a feature has weights for all configurations of the labels of its factor, not only for those that
         occur with it in the training data; factors without features always have

@@ -14,8 +14,8 @@ from crfkit.models.files.function_list import explain_unnamed
 from crfkit.models.settings import DEFAULT_OPTIMIZER
 from crfkit.optimizers import Optimizer
 
-OBJECTIVES = ("likelihood", "belief_propagation", "pseudo_likelihood", "piecewise")
-INFERENCE = ("exact", "belief_propagation")
+OBJECTIVES = ("likelihood", "belief_propagation", "tree_reweighted", "pseudo_likelihood", "piecewise")
+INFERENCE = ("exact", "belief_propagation", "tree_reweighted")
 LARGEST_MEMORY = 1 << 62
 
 

@@ -172,9 +172,12 @@ def open_answers(
     factor_map: FactorMap, inputs: Sequence[GraphInput], settings: GraphSettings, n_threads: int
 ) -> GraphAnswers:
     """What predicts for inputs."""
-    exact = settings.inference == "exact"
     return GraphAnswers(
-        factor_map, inputs, exact=exact, memory_limit=settings.memory_bytes, n_threads=n_threads
+        factor_map,
+        inputs,
+        method=settings.inference,
+        memory_limit=settings.memory_bytes,
+        n_threads=n_threads,
     )
 
 
