@@ -1,6 +1,6 @@
 """Factor graphs as PGMax's, whose belief propagation JAX compiles for a CPU or a GPU.
 
-PGMax has no test of convergence: it makes as many iterations as it is told to, in single precision.
+PGMax has no test of convergence: it makes a given number of iterations, in single precision.
 """
 
 from __future__ import annotations

@@ -59,6 +59,7 @@ ALLOWED = {  # (word, path or folder): why it may stand there
             "tests/cli/test_infer.py",
             "tests/benchmarks/test_factor_graphs.py",
             "benchmarks/factor_graphs.py",
+            "benchmarks/rival_pgmax.py",
             "benchmarks/belief_propagation.py",
             "benchmarks/graph_contenders.py",
             "docs/factor-graphs.md",
