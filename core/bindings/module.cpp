@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_questions(m);
     crfkit::bind_named_positions(m);
     crfkit::bind_parser(m);
+    crfkit::bind_second_order(m);
     crfkit::bind_step_rules(m);
     crfkit::bind_lattices(m);
     crfkit::bind_paths(m);

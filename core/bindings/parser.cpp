@@ -10,6 +10,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
 #include "bindings/python_objects.hpp"
+#include "bindings/trees_by_sentence.hpp"
 #include "trees/parser.hpp"
 
 namespace nb = nanobind;
@@ -85,39 +86,20 @@ void bind_data(nb::module_& m) {
         .def_static(
             "learn",
             [](const Treebank& treebank, const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
-               std::int32_t n_labels, std::int64_t min_count) {
+               std::int32_t n_labels, std::int64_t min_count, int order) {
                 const std::vector<double> weights(static_cast<std::size_t>(treebank.n_sentences()), 1.0);
                 const KnownTrees trees = known_trees(heads, labels, weights);
                 const LockRelease release;
                 return std::shared_ptr<ArcLayout>(
-                    new ArcLayout(ArcLayout::learn(treebank, trees, n_labels, min_count)));
+                    new ArcLayout(ArcLayout::learn(treebank, trees, n_labels, min_count, order)));
             },
-            "treebank"_a, "heads"_a, "labels"_a, "n_labels"_a, "min_count"_a)
+            "treebank"_a, "heads"_a, "labels"_a, "n_labels"_a, "min_count"_a, "order"_a = 1)
         .def_prop_ro("n_labels", &ArcLayout::n_labels)
         .def_prop_ro("n_weights", &ArcLayout::n_weights)
         .def_prop_ro("arc_keys", [](const ArcLayout& self) { return signed_keys(self.arcs.keys()); })
         .def_prop_ro("label_keys", [](const ArcLayout& self) { return signed_keys(self.labels.keys()); })
         .def_prop_ro("pair_ptr", [](const ArcLayout& self) { return new_array(self.pair_ptr); })
         .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); });
-}
-
-// [n + 1, n + 1] of each sentence, or [n + 1, n + 1, R] where labelled: views of one array, which fill(data)
-// fills.
-template <class Fill>
-nb::list by_sentence(const TreeParser& parser, const Treebank& treebank, bool labelled, const Fill& fill) {
-    const auto R = static_cast<std::size_t>(labelled ? parser.layout().n_labels() : 1);
-    const std::vector<std::int64_t> places = arc_places(treebank);
-    double* numbers = nullptr;
-    const nb::object all = filled<double>({static_cast<std::size_t>(places.back()) * R},
-                                          [&](double* out) { fill(numbers = out); });
-    nb::list out;
-    for (std::int64_t n = 0; n < treebank.n_sentences(); ++n) {
-        const auto side = static_cast<std::size_t>(treebank.length(n) + 1);
-        const std::size_t shape[] = {side, side, R};
-        out.append(nb::cast(nb::ndarray<nb::numpy, double>(numbers + static_cast<std::size_t>(places[n]) * R,
-                                                           labelled ? 3 : 2, shape, all)));
-    }
-    return out;
 }
 
 void bind_answers(nb::module_& m) {
@@ -166,7 +148,7 @@ void bind_answers(nb::module_& m) {
         .def(
             "marginals",
             [](const TreeParser& self, const Treebank& treebank, bool labelled, int n_threads) {
-                return by_sentence(self, treebank, labelled,
+                return by_sentence(treebank, labelled ? self.layout().n_labels() : 1, labelled,
                                    [&](double* out) { self.marginals(treebank, labelled, out, n_threads); });
             },
             "treebank"_a, "labelled"_a = false, threads,
@@ -174,7 +156,7 @@ void bind_answers(nb::module_& m) {
         .def(
             "scores",
             [](const TreeParser& self, const Treebank& treebank, int n_threads) {
-                return by_sentence(self, treebank, true,
+                return by_sentence(treebank, self.layout().n_labels(), true,
                                    [&](double* out) { self.scores(treebank, out, n_threads); });
             },
             "treebank"_a, threads, "Scores of the labelled arcs of every sentence.");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trees/key_writer.hpp"
+
 namespace crfkit {
 namespace {
 
@@ -9,6 +11,7 @@ constexpr Key kRoot = key_of("<root>"), kOutside = key_of("<outside>"), kNone = 
 constexpr Key kVerb = key_of("VERB"), kAux = key_of("AUX"), kNoun = key_of("NOUN"), kPropn = key_of("PROPN"),
               kPunct = key_of("PUNCT"), kCconj = key_of("CCONJ"), kSconj = key_of("SCONJ"),
               kAdp = key_of("ADP"), kPart = key_of("PART"), kPron = key_of("PRON");
+constexpr Key kCase = key_of("Case"), kVerbForm = key_of("VerbForm"), kPronType = key_of("PronType");
 
 // The number of a tag; those beyond the last number share it.
 std::int8_t number_of(Key tag, std::vector<Key>& tags, int most) {
@@ -25,50 +28,17 @@ Key few(std::int64_t count) { return static_cast<Key>(std::min<std::int64_t>(cou
 
 }  // namespace
 
-// Writes keys that know direction, and where asked the distance too.
-class ArcFeatures::Writer {
-  public:
-    Writer(Side side, std::int64_t distance, std::vector<Key>& out)
-        : side_(side == Side::left ? 0x51ED270B0A1F39C1u : 0x2545F4914F6CDD1Du),
-          distance_(extended(side_, static_cast<Key>(distance) + 1)),
-          out_(out) {}
-
-    template <class... Values>
-    void with_side(Key number, Values... values) {
-        out_.push_back(extended(joined(number, values...), side_));
-    }
-    template <class... Values>
-    void with_distance(Key number, Values... values) {
-        out_.push_back(extended(joined(number, values...), distance_));
-    }
-    template <class... Values>
-    void with_both(Key number, Values... values) {
-        const Key key = joined(number, values...);
-        out_.push_back(extended(key, side_));
-        out_.push_back(extended(key, distance_));
-    }
-
-  private:
-    template <class... Values>
-    static Key joined(Key number, Values... values) {
-        Key key = number * 0xD6E8FEB86659FD93u;
-        ((key = extended(key, static_cast<Key>(values))), ...);
-        return key;
-    }
-    Key side_, distance_;
-    std::vector<Key>& out_;
-};
-
 void ArcFeatures::load(const Treebank& treebank, std::int64_t sentence) {
     n_ = treebank.length(sentence);
-    const auto all = [](Key key) { return Token{{key, key, key, key, key, key, 0, 0}, kNone}; };
+    const auto all = [](Key key) { return Token{{key, key, key, key, key, key, 0, 0}, kNone, key}; };
     tokens_.assign(static_cast<std::size_t>(n_ + 1 + 2 * kMargin), all(kOutside));
     tokens_[kMargin] = all(kRoot);
     const Word* words = treebank.words.data() + treebank.sentence_ptr[sentence];
     morphology_ = treebank.morphology.data();
-    for (std::int64_t i = 1; i <= n_; ++i) tokens_[i + kMargin] = {words[i - 1], kNone};
+    for (std::int64_t i = 1; i <= n_; ++i) tokens_[i + kMargin] = {words[i - 1], kNone, kNone};
     number_tags();
     find_markers();
+    find_roles();
     count_between();
 }
 
@@ -101,6 +71,23 @@ void ArcFeatures::find_markers() {
                 break;
         }
     }
+}
+
+void ArcFeatures::find_roles() {
+    for (std::int64_t i = 1; i <= n_; ++i) {
+        Token& token = tokens_[i + kMargin];
+        token.role = token.upos;
+        for (std::int64_t k = token.feats_begin; k < token.feats_end; ++k) {
+            const Morph& morph = morphology_[k];
+            if (morph.name == kCase || morph.name == kVerbForm || morph.name == kPronType)
+                token.role = extended(token.role, morph.whole);
+        }
+    }
+}
+
+const ArcFeatures::Token& ArcFeatures::no_token() {
+    static const Token none{{kNone, kNone, kNone, kNone, kNone, kNone, 0, 0}, kNone, kNone};
+    return none;
 }
 
 void ArcFeatures::count_between() {

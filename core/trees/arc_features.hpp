@@ -31,18 +31,27 @@ class ArcFeatures {
     void label_of_dependent(std::int64_t dependent, Side side, std::vector<Key>& out) const;
     void label_of_head(std::int64_t head, Side side, std::vector<Key>& out) const;
     void label_of_arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const;
+    // Of two dependents on one side of a head that have none between them; −1: no sibling nearer to the head, or no
+    // dependent further away (part_features.cpp).
+    void siblings(std::int64_t head, Side side, std::int64_t sibling, std::int64_t dependent,
+                  std::vector<Key>& out) const;
+    void grandparent(std::int64_t grandparent, std::int64_t head, std::int64_t dependent,
+                     std::vector<Key>& out) const;
 
   private:
     struct Token : Word {
         Key marker;  // the preposition or conjunction that introduces it, as far as tags tell
+        Key role;    // upos with what of the morphology tells most of syntax: case, form of verbs, type of pronouns
         std::int8_t tag = 0, fine = 0;  // number of its upos, xpos among those of the sentence
     };
     class Writer;
 
+    static const Token& no_token();
     const Token& at(std::int64_t i) const { return tokens_[i + kMargin]; }
     std::int64_t binned_distance(std::int64_t head, std::int64_t dependent) const;
     void number_tags();
     void find_markers();
+    void find_roles();
     void count_between();
     void single_words(const Token& h, const Token& m, Writer& write) const;
     void word_pairs(const Token& h, const Token& m, Writer& write) const;

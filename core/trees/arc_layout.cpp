@@ -7,6 +7,7 @@
 #include "base/interruption.hpp"
 #include "base/lists.hpp"
 #include "trees/arc_features.hpp"
+#include "trees/tree_shape.hpp"
 
 namespace crfkit {
 namespace {
@@ -46,6 +47,21 @@ void each_known_arc(const Treebank& treebank, const KnownTrees& trees, const Fun
     }
 }
 
+// Keys of siblings and grandparents of the trees that are known.
+void add_second_order(const Treebank& treebank, const KnownTrees& trees, std::vector<Key>& keys) {
+    ArcFeatures features;
+    TreeShape shape;
+    for (std::int64_t n = 0; n < treebank.n_sentences(); ++n) {
+        check_interruption();
+        const std::span heads(trees.heads.data() + treebank.sentence_ptr[n],
+                              static_cast<std::size_t>(treebank.length(n)));
+        if (std::any_of(heads.begin(), heads.end(), [](std::int32_t head) { return head < 0; })) continue;
+        features.load(treebank, n);
+        shape.load(heads);
+        shape.each_second_order([&](const SecondOrderPart& part) { add_keys(features, part, keys); });
+    }
+}
+
 }  // namespace
 
 ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vector<Key> label_keys,
@@ -60,12 +76,13 @@ ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vect
 }
 
 ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,
-                           std::int64_t min_count) {
+                           std::int64_t min_count, int order) {
     trees.check(treebank, n_labels);
     std::vector<Key> arc_keys;
     each_known_arc(treebank, trees, [&](const ArcFeatures& features, std::int64_t h, std::int64_t m, auto) {
         features.arc(h, m, arc_keys);
     });
+    if (order > 1) add_second_order(treebank, trees, arc_keys);
     arc_keys = frequent(std::move(arc_keys), min_count);
     std::vector<Pair> pairs;
     std::vector<Key> keys;

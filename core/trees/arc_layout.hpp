@@ -18,9 +18,10 @@ class ArcLayout {
     // pair_ptr [features of labels + 1]: the labels of each, ascending. Throws std::invalid_argument.
     ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vector<Key> label_keys,
               std::vector<std::int64_t> pair_ptr, std::vector<std::int32_t> pair_labels);
-    // The features of the arcs whose heads are known, if they are seen at least `min_count` times.
+    // The features of the arcs whose heads are known, if they are seen at least `min_count` times. Of order 2: those
+    // of siblings and grandparents too, where all heads of a sentence are known; they are features of arcs here.
     static ArcLayout learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,
-                           std::int64_t min_count);
+                           std::int64_t min_count, int order = 1);
 
     std::int32_t n_labels() const { return n_labels_; }
     std::int64_t n_weights() const { return arcs.size() + static_cast<std::int64_t>(pair_labels.size()); }
@@ -29,6 +30,14 @@ class ArcLayout {
     std::span<const std::int32_t> labels_of(std::int64_t feature) const {
         return {pair_labels.data() + pair_ptr[feature],
                 static_cast<std::size_t>(pair_ptr[feature + 1] - pair_ptr[feature])};
+    }
+
+    // Calls function for the weights of each feature: ranges of w that sentences touch together.
+    template <class Function>
+    void each_slot_range(const Function& function) const {
+        for (std::int64_t d = 0; d < arcs.size(); ++d) function({d, d + 1});
+        for (std::int64_t f = 0; f < labels.size(); ++f)
+            if (pair_ptr[f] < pair_ptr[f + 1]) function({first_weight(f), first_weight(f + 1)});
     }
 
     const KeyIndex arcs, labels;

@@ -6,10 +6,17 @@
 
 namespace crfkit {
 
-// function(arc, list of the dependent and its side, list of the head and this side) for all arcs, arc = h ·
-// (n + 1) + m.
+// function(row of the arc, list of the dependent and its side, list of the head and this side) for all arcs.
 template <class Function>
 void SentenceFeatures::each_arc(const Function& function) const {
+    if (parts_) {
+        std::int64_t row = 0;
+        for (const auto [h, m] : parts_->arcs()) {
+            const std::int64_t right = side_of(h, m) == Side::right;
+            function(row++, 2 * m + right, 2 * h + right);
+        }
+        return;
+    }
     for (std::int64_t h = 0; h <= n_; ++h)
         for (std::int64_t m = 1; m <= n_; ++m) {
             if (h == m) continue;
@@ -32,8 +39,9 @@ void FeatureStore::keep(std::int64_t n, Stored stored) {
     stored_[n] = std::make_unique<const Stored>(std::move(stored));
 }
 
-void SentenceFeatures::load(const Treebank& treebank, std::int64_t n) {
+void SentenceFeatures::load(const Treebank& treebank, std::int64_t n, const PartGraph* parts) {
     n_ = treebank.length(n);
+    parts_ = parts;
     const FeatureStore::Stored* stored = store_ ? store_->find(n) : nullptr;
     if (stored) {
         read(*stored);
@@ -51,17 +59,19 @@ void SentenceFeatures::load(const Treebank& treebank, std::int64_t n) {
 
 void SentenceFeatures::find(const Treebank& treebank, std::int64_t n) {
     list_features(treebank, n);
-    number({&arcs_}, arc_ids_);
+    number({&arcs_, &second_order_}, arc_ids_);
     number({&dependents_, &heads_, &pairs_}, label_ids_);
 }
 
 void SentenceFeatures::read(const FeatureStore::Stored& stored) {
     arc_ids_ = stored.arc_ids;
     label_ids_ = stored.label_ids;
-    const std::int64_t by_word = 2 * side(), by_arc = n_ * n_;
+    const std::int64_t by_word = 2 * side(), by_arc = parts_ ? parts_->n_arcs() : n_ * n_,
+                       of_second_order = parts_ ? parts_->n_parts() - by_arc : 0;
     const std::uint16_t *length = stored.lengths.data(), *feature = stored.features.data();
-    for (auto [lists, n_lists] : {std::pair{&arcs_, by_arc}, std::pair{&pairs_, by_arc},
-                                  std::pair{&dependents_, by_word}, std::pair{&heads_, by_word}}) {
+    for (auto [lists, n_lists] :
+         {std::pair{&arcs_, by_arc}, std::pair{&pairs_, by_arc}, std::pair{&dependents_, by_word},
+          std::pair{&heads_, by_word}, std::pair{&second_order_, of_second_order}}) {
         lists->ptr.resize(static_cast<std::size_t>(n_lists + 1));
         lists->ptr[0] = 0;
         for (std::int64_t i = 0; i < n_lists; ++i) lists->ptr[i + 1] = lists->ptr[i] + *length++;
@@ -75,7 +85,7 @@ void SentenceFeatures::keep(std::int64_t n) const {
     constexpr std::size_t most = std::size_t(1) << 16;
     if (arc_ids_.size() > most || label_ids_.size() > most) return;
     FeatureStore::Stored stored{arc_ids_, label_ids_, {}, {}};
-    for (const Lists* lists : {&arcs_, &pairs_, &dependents_, &heads_}) {
+    for (const Lists* lists : {&arcs_, &pairs_, &dependents_, &heads_, &second_order_}) {
         for (std::size_t i = 0; i + 1 < lists->ptr.size(); ++i)
             stored.lengths.push_back(static_cast<std::uint16_t>(lists->ptr[i + 1] - lists->ptr[i]));
         stored.features.insert(stored.features.end(), lists->features.begin(), lists->features.end());
@@ -87,7 +97,7 @@ void SentenceFeatures::keep(std::int64_t n) const {
 
 void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
     features_.load(treebank, n);
-    for (Lists* lists : {&arcs_, &pairs_, &dependents_, &heads_}) lists->clear();
+    for (Lists* lists : {&arcs_, &pairs_, &dependents_, &heads_, &second_order_}) lists->clear();
     for (std::int64_t i = 0; i <= n_; ++i)
         for (const Side side : {Side::left, Side::right}) {
             if (i > 0) features_.label_of_dependent(i, side, keys_);
@@ -95,15 +105,29 @@ void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
             features_.label_of_head(i, side, keys_);
             add_list(layout_.labels, heads_);
         }
+    const auto add_arc = [&](std::int64_t h, std::int64_t m) {
+        features_.arc(h, m, keys_);
+        add_list(layout_.arcs, arcs_);
+        features_.label_of_arc(h, m, keys_);
+        add_list(layout_.labels, pairs_);
+    };
+    if (parts_) {
+        check_interruption();
+        for (const auto [h, m] : parts_->arcs()) add_arc(h, m);
+        list_second_order();
+        return;
+    }
     for (std::int64_t h = 0; h <= n_; ++h) {
         check_interruption();
-        for (std::int64_t m = 1; m <= n_; ++m) {
-            if (h == m) continue;
-            features_.arc(h, m, keys_);
-            add_list(layout_.arcs, arcs_);
-            features_.label_of_arc(h, m, keys_);
-            add_list(layout_.labels, pairs_);
-        }
+        for (std::int64_t m = 1; m <= n_; ++m)
+            if (h != m) add_arc(h, m);
+    }
+}
+
+void SentenceFeatures::list_second_order() {
+    for (const SecondOrderPart& part : parts_->second_order()) {
+        add_keys(features_, part, keys_);
+        add_list(layout_.arcs, second_order_);
     }
 }
 
@@ -178,6 +202,14 @@ void SentenceFeatures::score(const double* weights, double* scores) {
         for (std::int64_t r = 0; r < R; ++r) row[r] = sum + a[r] + b[r];
         add_weights(pairs_, list++, weights, row);
     });
+    if (!parts_) return;
+    double* score = scores + parts_->n_arcs() * R;
+    for (std::size_t part = 0; part + 1 < second_order_.ptr.size(); ++part) {
+        double sum = 0;
+        for (std::int64_t i = second_order_.ptr[part]; i < second_order_.ptr[part + 1]; ++i)
+            sum += weights[second_order_.features[i]];
+        *score++ = sum;
+    }
 }
 
 void SentenceFeatures::gradient(const double* residuals, double* gradient) {
@@ -198,6 +230,12 @@ void SentenceFeatures::gradient(const double* residuals, double* gradient) {
             gradient[arcs_.features[i]] += sum;
         add_residuals(pairs_, list++, row, gradient);
     });
+    if (parts_) {
+        const double* residual = residuals + parts_->n_arcs() * R;
+        for (std::size_t part = 0; part + 1 < second_order_.ptr.size(); ++part, ++residual)
+            for (std::int64_t i = second_order_.ptr[part]; i < second_order_.ptr[part + 1]; ++i)
+                gradient[second_order_.features[i]] += *residual;
+    }
     for (std::int64_t i = 0; i < n_lists; ++i) {
         add_residuals(dependents_, i, by_dependent_.data() + i * R, gradient);
         add_residuals(heads_, i, by_head_.data() + i * R, gradient);

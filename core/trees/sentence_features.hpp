@@ -12,6 +12,7 @@
 #include "base/forks.hpp"
 #include "trees/arc_features.hpp"
 #include "trees/arc_layout.hpp"
+#include "trees/part_graph.hpp"
 
 namespace crfkit {
 
@@ -55,10 +56,16 @@ class SentenceFeatures {
 
     // Goes to a sentence. Its features are numbered as they are met, those of arcs and those of labels; their
     // weights come one after the other in this order, those of arcs first.
-    void load(const Treebank& treebank, std::int64_t n);
+    void load(const Treebank& treebank, std::int64_t n) { load(treebank, n, nullptr); }
+    // The same for some of the arcs, and for parts of second order; the graph must outlive the questions below. Rows
+    // of scores are then its arcs, not [n + 1, n + 1], and behind them comes one score for each further part.
+    void load(const Treebank& treebank, std::int64_t n, const PartGraph& parts) { load(treebank, n, &parts); }
     std::int64_t n_words() const { return n_; }
     std::int64_t side() const { return n_ + 1; }
-    std::int64_t n_scores() const { return side() * side() * layout_.n_labels(); }
+    std::int64_t n_scores() const {
+        return parts_ ? parts_->n_arcs() * layout_.n_labels() + parts_->n_parts() - parts_->n_arcs()
+                      : side() * side() * layout_.n_labels();
+    }
     std::int64_t n_weights() const { return n_weights_; }
     const std::vector<std::int32_t>& arc_ids() const { return arc_ids_; }
     const std::vector<std::int32_t>& label_ids() const { return label_ids_; }
@@ -77,6 +84,12 @@ class SentenceFeatures {
     // gradient [n_weights()] = Φᵀ residuals [n + 1, n + 1, R].
     void gradient(const double* residuals, double* gradient);
 
+    // Calls function(weight) for the weights that score a part of second order, by its number among these.
+    template <class Function>
+    void each_weight(std::int64_t part, const Function& function) const {
+        for (std::int64_t i = second_order_.ptr[part]; i < second_order_.ptr[part + 1]; ++i)
+            function(static_cast<std::int64_t>(arc_ids_[second_order_.features[i]]));
+    }
     // Calls function(weight) for the weights that score an arc with a label, as places in w[D]; some may come
     // several times.
     template <class Function>
@@ -105,13 +118,18 @@ class SentenceFeatures {
 
     // The place of an arc in the order of each_arc.
     std::int64_t arc_list(std::int64_t head, std::int64_t dependent) const {
+        if (parts_)
+            return find_arc(parts_->arcs(),
+                            {static_cast<std::int32_t>(head), static_cast<std::int32_t>(dependent)});
         return head == 0 ? dependent - 1 : n_ + (head - 1) * (n_ - 1) + dependent - 1 - (dependent > head);
     }
 
+    void load(const Treebank& treebank, std::int64_t n, const PartGraph* parts);
     void find(const Treebank& treebank, std::int64_t n);
     void read(const FeatureStore::Stored& stored);
     void keep(std::int64_t n) const;
     void list_features(const Treebank& treebank, std::int64_t n);
+    void list_second_order();
     void add_list(const KeyIndex& index, Lists& lists);
     void number(std::initializer_list<Lists*> lists, std::vector<std::int32_t>& ids);
     template <class Function>
@@ -121,11 +139,13 @@ class SentenceFeatures {
 
     const ArcLayout& layout_;
     FeatureStore* store_;
+    const PartGraph* parts_ = nullptr;
     ArcFeatures features_;
     std::int64_t n_ = 0, n_weights_ = 0;
     std::vector<Key> keys_;
     Lists arcs_, pairs_;        // [arcs] in the order of each_arc: features of the arc, of its label
     Lists dependents_, heads_;  // [2 (n + 1)] features of labels by one word and side
+    Lists second_order_;        // [parts of second order]; their features are among those of arcs
     std::vector<std::int32_t> arc_ids_, label_ids_;  // features by their numbers
     std::vector<std::int64_t> first_;                // where the weights of each feature of labels begin
     struct Place {

@@ -7,18 +7,15 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "base/compensated_sum.hpp"
-#include "base/threads.hpp"
 #include "kernels/tree_rows.hpp"
 #include "trees/graph.hpp"
 #include "trees/k_best.hpp"
 #include "trees/sentence_features.hpp"
+#include "trees/summed_loss.hpp"
 #include "trees/sums.hpp"
 
 namespace crfkit {
 namespace {
-
-constexpr std::int64_t kAtOnce = 64;  // sentences that are differentiated before their gradients are added
 
 // The sentences of a treebank, one at a time, at the weights that each of them touches. All that it is made
 // from must outlive it.
@@ -36,10 +33,7 @@ class TreeSequences final : public SequenceSource {
     void pack(const double* w, double, double* slots) const override { std::copy_n(w, n_slots(), slots); }
     void unpack(const double* slots, double* w) const override { std::copy_n(slots, n_slots(), w); }
     void each_slot_range(const std::function<void(SlotRange)>& function) const override {
-        for (std::int64_t d = 0; d < layout.arcs.size(); ++d) function({d, d + 1});
-        for (std::int64_t f = 0; f < layout.labels.size(); ++f)
-            if (layout.pair_ptr[f] < layout.pair_ptr[f + 1])
-                function({layout.first_weight(f), layout.first_weight(f + 1)});
+        layout.each_slot_range(function);
     }
 
     std::unique_ptr<SequenceLoss> open() const override;
@@ -180,34 +174,6 @@ class TreeSequence final : public SequenceLoss {
 
 std::unique_ptr<SequenceLoss> TreeSequences::open() const { return std::make_unique<TreeSequence>(*this); }
 
-// The workspace of one sentence.
-struct Slot {
-    explicit Slot(const TreeSequences& source) : sequence(source) {}
-
-    void differentiate(std::int64_t n, const double* w, const double* v) {
-        sequence.load(n);
-        read(w, weights);
-        residuals.resize(sequence.n_residuals());
-        gradient.resize(sequence.n_weights());
-        if (v) {
-            read(v, direction);
-            sequence.hessian_vector(weights.data(), direction.data(), residuals.data());
-        } else {
-            loss = sequence.differentiate(weights.data(), residuals.data());
-        }
-        sequence.gradient(residuals.data(), gradient.data());
-    }
-    void read(const double* from, Buffer<double>& to) const {
-        to.resize(sequence.n_weights());
-        step_kernels().read(sequence.ranges().data(), static_cast<std::int64_t>(sequence.ranges().size()),
-                            from, 1.0, to.data());
-    }
-
-    TreeSequence sequence;
-    Buffer<double> weights, direction, gradient, residuals;
-    double loss = 0;
-};
-
 KnownTrees checked(KnownTrees trees, const ArcLayout& layout, const Treebank& treebank) {
     trees.check(treebank, layout.n_labels());
     return trees;
@@ -293,39 +259,23 @@ class TreeLoss final : public DataLoss {
           trees_(checked(std::move(trees), *layout_, *treebank_)),
           sequences_(*layout_, *treebank_, trees_, one_root) {}
 
-    double evaluate(const double* w, double* gradient) override { return sum(w, nullptr, gradient); }
-    void hessian_vector(const double* w, const double* v, double* out) override { sum(w, v, out); }
+    double evaluate(const double* w, double* gradient) override {
+        return summed_.evaluate(sequences_, w, nullptr, gradient, n_threads);
+    }
+    void hessian_vector(const double* w, const double* v, double* out) override {
+        summed_.evaluate(sequences_, w, v, out, n_threads);
+    }
     const SequenceSource& sequences() override { return sequences_; }
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
         return std::make_unique<TreeMistakes>(*layout_, *treebank_, trees_, w, sequences_.one_root);
     }
 
   private:
-    // Gradients are added in the order of the sentences: the same bits for any number of threads.
-    double sum(const double* w, const double* v, double* out) {
-        std::fill_n(out, n_weights, 0.0);
-        std::vector<std::unique_ptr<Slot>> slots;
-        for (std::int64_t i = 0; i < std::min(n_sequences, kAtOnce); ++i)
-            slots.push_back(std::make_unique<Slot>(sequences_));
-        Total loss;
-        for (std::int64_t first = 0; first < n_sequences; first += kAtOnce) {
-            const std::int64_t size = std::min(kAtOnce, n_sequences - first);
-            parallel_for(size, n_threads,
-                         [&](std::int64_t i, int) { slots[i]->differentiate(first + i, w, v); });
-            for (std::int64_t i = 0; i < size; ++i) {
-                const auto& ranges = slots[i]->sequence.ranges();
-                step_kernels().add(ranges.data(), static_cast<std::int64_t>(ranges.size()),
-                                   slots[i]->gradient.data(), 1.0, out);
-                loss.add(slots[i]->loss);
-            }
-        }
-        return loss.value();
-    }
-
     std::shared_ptr<const ArcLayout> layout_;
     std::shared_ptr<const Treebank> treebank_;
     KnownTrees trees_;
     TreeSequences sequences_;
+    SummedLoss<TreeSequences, TreeSequence> summed_;
 };
 
 }  // namespace

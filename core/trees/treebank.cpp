@@ -71,4 +71,12 @@ void KnownTrees::forbid(std::int64_t first, std::int64_t n_words, std::int64_t R
         }
 }
 
+void KnownTrees::forbid(std::int64_t first, std::span<const Arc> arcs, std::int64_t R, double* scores) const {
+    for (const Arc& arc : arcs) {
+        const std::int32_t head = heads[first + arc.dependent - 1], label = labels[first + arc.dependent - 1];
+        for (std::int64_t r = 0; r < R; ++r, ++scores)
+            if ((head >= 0 && head != arc.head) || (label >= 0 && label != r)) *scores = kNever;
+    }
+}
+
 }  // namespace crfkit

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/key_hash.hpp"
+#include "trees/candidate_arcs.hpp"
 
 namespace crfkit {
 
@@ -50,6 +52,8 @@ struct KnownTrees {
     // −inf in scores [n + 1, n + 1, R] of a sentence, whose words begin at `first`, for arcs and labels that
     // do not agree.
     void forbid(std::int64_t first, std::int64_t n_words, std::int64_t n_labels, double* scores) const;
+    // The same in scores [arcs, R].
+    void forbid(std::int64_t first, std::span<const Arc> arcs, std::int64_t n_labels, double* scores) const;
 };
 
 }  // namespace crfkit

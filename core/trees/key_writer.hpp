@@ -1,0 +1,45 @@
+// Keys of features that know direction and distance.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trees/arc_features.hpp"
+
+namespace crfkit {
+
+// Writes keys that know direction, and where asked the distance too.
+class ArcFeatures::Writer {
+  public:
+    Writer(Side side, std::int64_t distance, std::vector<Key>& out)
+        : side_(side == Side::left ? 0x51ED270B0A1F39C1u : 0x2545F4914F6CDD1Du),
+          distance_(extended(side_, static_cast<Key>(distance) + 1)),
+          out_(out) {}
+
+    template <class... Values>
+    void with_side(Key number, Values... values) {
+        out_.push_back(extended(joined(number, values...), side_));
+    }
+    template <class... Values>
+    void with_distance(Key number, Values... values) {
+        out_.push_back(extended(joined(number, values...), distance_));
+    }
+    template <class... Values>
+    void with_both(Key number, Values... values) {
+        const Key key = joined(number, values...);
+        out_.push_back(extended(key, side_));
+        out_.push_back(extended(key, distance_));
+    }
+
+  private:
+    template <class... Values>
+    static Key joined(Key number, Values... values) {
+        Key key = number * 0xD6E8FEB86659FD93u;
+        ((key = extended(key, static_cast<Key>(values))), ...);
+        return key;
+    }
+    Key side_, distance_;
+    std::vector<Key>& out_;
+};
+
+}  // namespace crfkit

@@ -1,0 +1,48 @@
+// A first-order model that leaves few arcs to a second-order one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trees/candidate_arcs.hpp"
+#include "trees/sentence_features.hpp"
+
+namespace crfkit {
+
+// The first-order model, weights w [D].
+struct PruningModel {
+    PruningModel(std::shared_ptr<const ArcLayout> arc_layout, const double* w, Pruning limits)
+        : layout(std::move(arc_layout)), weights(w, w + layout->n_weights()), pruning(limits) {}
+
+    const std::shared_ptr<const ArcLayout> layout;
+    const std::vector<double> weights;
+    const Pruning pruning;
+};
+
+// Finds the candidates of one sentence after the other, on one thread.
+class Pruner {
+  public:
+    Pruner(const PruningModel& model, bool one_root)
+        : model_(model), one_root_(one_root), features_(*model.layout) {}
+
+    // The arcs of sentence n, ascending. Those of one projective tree are always among them: of the best tree, after
+    // its crossing arcs were lifted. With `known`, so are all heads that are known, and the tree agrees with them, if
+    // they allow a projective one. Throws NoTree where no tree agrees.
+    std::vector<Arc> find(const Treebank& treebank, std::int64_t n, const KnownTrees* known);
+
+  private:
+    void add_likely(std::int32_t m, std::int64_t n_words, std::vector<Arc>& found);
+
+    const PruningModel& model_;
+    const bool one_root_;
+    SentenceFeatures features_;
+    Buffer<double> weights_, scores_, marginals_;
+    std::vector<std::int32_t> heads_;
+};
+
+// Of all sentences of a treebank.
+CandidateArcs find_candidates(const PruningModel& model, const Treebank& treebank, const KnownTrees* known,
+                              bool one_root, int n_threads);
+
+}  // namespace crfkit

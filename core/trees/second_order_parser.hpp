@@ -1,0 +1,41 @@
+// A trained second-order parser's answers for the sentences of a treebank.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trees/k_best.hpp"
+#include "trees/pruner.hpp"
+
+namespace crfkit {
+
+// Trees are projective, of the arcs that a first-order model leaves over (pruner.hpp).
+class SecondOrderParser {
+  public:
+    // w [D].
+    SecondOrderParser(std::shared_ptr<const PruningModel> pruning, std::shared_ptr<const ArcLayout> layout,
+                      const double* w, bool one_root);
+
+    const ArcLayout& layout() const { return *layout_; }
+    // Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.
+    void best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
+              int n_threads) const;
+    // log Z [N]; with `known`, whose arcs then count as candidates too, log Z of the trees that agree less log Z of
+    // all: −inf where there are none.
+    void log_partitions(const Treebank& treebank, const KnownTrees* known, double* out, int n_threads) const;
+    // P(h → m), all sentences one after the other, [Σ (n + 1)²]; `labelled`: P(h → m, r), [Σ (n + 1)² R].
+    void marginals(const Treebank& treebank, bool labelled, double* out, int n_threads) const;
+
+  private:
+    struct Scorer;
+    template <class Function>
+    void each(const Treebank& treebank, const KnownTrees* known, int n_threads, const Function& answer) const;
+
+    std::shared_ptr<const PruningModel> pruning_;
+    std::shared_ptr<const ArcLayout> layout_;
+    std::vector<double> weights_;
+    bool one_root_;
+};
+
+}  // namespace crfkit
