@@ -28,6 +28,10 @@ KnownTrees known_trees(const Treebank& treebank, const Array<std::int32_t>& head
     return known;
 }
 
+SumsOf sums_of(bool one_root) {
+    return [one_root] { return projective_sums(one_root); };
+}
+
 // Heads [T] of all sentences without crossing arcs, where all are known.
 nb::object lifted_heads(const Treebank& treebank, const Array<std::int32_t>& heads) {
     check_size("heads", heads.size(), treebank.n_words());
@@ -84,7 +88,8 @@ void bind_answers(nb::module_& m) {
             [](SecondOrderParser* self, std::shared_ptr<PruningModel> pruning,
                std::shared_ptr<ArcLayout> layout, const Array<double>& w, bool one_root) {
                 check_size("w", w.size(), layout->n_weights());
-                new (self) SecondOrderParser(std::move(pruning), std::move(layout), w.data(), one_root);
+                new (self) SecondOrderParser(std::move(pruning), std::move(layout), w.data(), one_root,
+                                             sums_of(one_root));
             },
             "pruning"_a, "layout"_a, "w"_a, "one_root"_a)
         .def(
@@ -120,7 +125,7 @@ void bind_second_order(nb::module_& m) {
             KnownTrees trees{copy(view(heads)), copy(view(labels)), copy(view(weights))};
             const LockRelease release;
             return second_order_loss(std::move(layout), std::move(treebank), std::move(trees), candidates,
-                                     one_root, n_threads);
+                                     sums_of(one_root), n_threads);
         },
         "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "candidates"_a, "one_root"_a,
         "n_threads"_a);

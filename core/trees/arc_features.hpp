@@ -31,8 +31,8 @@ class ArcFeatures {
     void label_of_dependent(std::int64_t dependent, Side side, std::vector<Key>& out) const;
     void label_of_head(std::int64_t head, Side side, std::vector<Key>& out) const;
     void label_of_arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const;
-    // Of two dependents on one side of a head that have none between them; −1: no sibling nearer to the head, or no
-    // dependent further away (part_features.cpp).
+    // Of two dependents on one side of a head that have none between them; −1: no sibling nearer to the head,
+    // or no dependent further away (part_features.cpp).
     void siblings(std::int64_t head, Side side, std::int64_t sibling, std::int64_t dependent,
                   std::vector<Key>& out) const;
     void grandparent(std::int64_t grandparent, std::int64_t head, std::int64_t dependent,
@@ -41,7 +41,8 @@ class ArcFeatures {
   private:
     struct Token : Word {
         Key marker;  // the preposition or conjunction that introduces it, as far as tags tell
-        Key role;    // upos with what of the morphology tells most of syntax: case, form of verbs, type of pronouns
+        Key role;    // upos with what of the morphology tells most of syntax: case, form of verbs, type of
+                     // pronouns
         std::int8_t tag = 0, fine = 0;  // number of its upos, xpos among those of the sentence
     };
     class Writer;

@@ -18,8 +18,9 @@ class ArcLayout {
     // pair_ptr [features of labels + 1]: the labels of each, ascending. Throws std::invalid_argument.
     ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vector<Key> label_keys,
               std::vector<std::int64_t> pair_ptr, std::vector<std::int32_t> pair_labels);
-    // The features of the arcs whose heads are known, if they are seen at least `min_count` times. Of order 2: those
-    // of siblings and grandparents too, where all heads of a sentence are known; they are features of arcs here.
+    // The features of the arcs whose heads are known, if they are seen at least `min_count` times. Of order
+    // 2: those of siblings and grandparents too, where all heads of a sentence are known; they are features
+    // of arcs here.
     static ArcLayout learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,
                            std::int64_t min_count, int order = 1);
 

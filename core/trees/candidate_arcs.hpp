@@ -34,8 +34,8 @@ inline std::int64_t find_arc(std::span<const Arc> arcs, Arc arc) {
     return found != arcs.end() && *found == arc ? found - arcs.begin() : -1;
 }
 
-// Which arcs remain: at most `most` for each word, and only those whose probability is at least `threshold` times
-// that of the word's likeliest.
+// Which arcs remain: at most `most` for each word, and only those whose probability is at least `threshold`
+// times that of the word's likeliest.
 struct Pruning {
     double threshold;
     std::int64_t most;

@@ -19,13 +19,6 @@ void clear_lists(Lists& lists, std::size_t size) {
 
 }  // namespace
 
-void add_keys(const ArcFeatures& features, const SecondOrderPart& part, std::vector<Key>& out) {
-    if (part.kind == SecondOrderPart::Kind::grandparent)
-        features.grandparent(part.other, part.head, part.dependent, out);
-    else
-        features.siblings(part.head, part.side, part.other, part.dependent, out);
-}
-
 std::int32_t PartGraph::width(std::int32_t arc) const {
     return std::abs(arcs_[arc].head - arcs_[arc].dependent);
 }
@@ -96,8 +89,7 @@ void PartGraph::add_end(std::int32_t arc, Side span_side, End end) {
     ends_[place_of(span_side)][arc].push_back(end);
     if (arc == static_cast<std::int32_t>(arcs_.size()) || side(arc) != span_side) return;
     const Arc& b = arcs_[arc];
-    completions_[std::abs(end.at - b.head)].push_back(
-        {b.head, place_of(span_side), end.at, arc, end.node});
+    completions_[std::abs(end.at - b.head)].push_back({b.head, place_of(span_side), end.at, arc, end.node});
 }
 
 // The labels of an arc, one edge each.
@@ -147,14 +139,14 @@ void PartGraph::add_incomplete(std::int32_t b, bool one_root) {
     if (nearest < 0 && betweens.empty()) return;
     const std::int32_t first = nearest < 0 ? -1 : add_siblings(arc.head, out, kNoWord, arc.dependent);
     for (std::int64_t k = 0; k < n_into(arc.head); ++k) {
-        if (nearest < 0 && std::none_of(betweens.begin(), betweens.end(), [&](const Between& between) {
-                return inc_[inc_ptr_[between.arc] + k] >= 0;
-            }))
+        if (nearest < 0 && std::none_of(
+                               betweens.begin(), betweens.end(),
+                               [&](const Between& between) { return inc_[inc_ptr_[between.arc] + k] >= 0; }))
             continue;
-        const std::int32_t part =
-            arc.head == 0 ? -1
-                          : add_part({SecondOrderPart::Kind::grandparent, out, arc.head,
-                                      arcs_[in_ptr_[arc.head] + k].head, arc.dependent});
+        const std::int32_t part = arc.head == 0
+                                      ? -1
+                                      : add_part({SecondOrderPart::Kind::grandparent, out, arc.head,
+                                                  arcs_[in_ptr_[arc.head] + k].head, arc.dependent});
         if (nearest >= 0) add_edge(nearest, label, {b, first, part});
         for (const Between& between : betweens)
             if (const std::int32_t before = inc_[inc_ptr_[between.arc] + k]; before >= 0)

@@ -1,12 +1,5 @@
-// The projective trees of one sentence over given arcs, as the hyperpaths of a hypergraph whose edges know the
-// parts of second-order models (Koo and Collins 2010, model 1):
-//
-//   arcs           h → m
-//   siblings       h with two dependents s, m on one side that are next to each other, s nearer to h; the first
-//                  one has no s, after the last one there is no m, and a side without dependents has neither
-//   grandparents   g → h → m
-//
-//   score(tree) = Σ over its parts (score of the part)
+// The projective trees of one sentence over given arcs, as the hyperpaths of a hypergraph whose edges know
+// the parts of second-order models (Koo and Collins 2010, model 1):
 //
 // Spans, where a is an arc into h (so that every span of h knows its grandparent) and b, c are arcs out of h:
 //   C(a, e)    h with all its dependents on one side, whose words end at e        = Σ_b I(a, b) · C(b, e)
@@ -23,37 +16,17 @@
 #include <vector>
 
 #include "hyperpaths/array_hypergraph.hpp"
-#include "trees/candidate_arcs.hpp"
-#include "trees/arc_features.hpp"
+#include "trees/tree_parts.hpp"
 
 namespace crfkit {
 
-inline constexpr std::int32_t kNoWord = -1;  // of siblings: there is none, or no further dependent
-
-// Two siblings, or a grandparent: `other` is the sibling s or the grandparent g.
-struct SecondOrderPart {
-    enum class Kind : std::int8_t { siblings, grandparent } kind;
-    Side side;  // of the dependents
-    std::int32_t head, other, dependent;
-};
-
-// Adds the keys of the features of a part to `out`.
-void add_keys(const ArcFeatures& features, const SecondOrderPart& part, std::vector<Key>& out);
-
-class PartGraph {
+class PartGraph : public TreeParts {
   public:
     // `arcs` ascend. With `n_labels`, trees have labels: hyperpaths choose one of them for each arc.
     void build(std::int64_t n_words, std::span<const Arc> arcs, bool one_root, std::int64_t n_labels = 0);
 
-    std::int64_t n_words() const { return n_; }
-    std::span<const Arc> arcs() const { return arcs_; }
-    const std::vector<SecondOrderPart>& second_order() const { return second_order_; }
-    // Parts are numbered: arcs, then those of second order.
-    std::int64_t n_arcs() const { return static_cast<std::int64_t>(arcs_.size()); }
-    std::int64_t n_parts() const { return n_arcs() + static_cast<std::int64_t>(second_order_.size()); }
-
-    // The scores of all edges from those of the parts, [n_parts()]; with labels, `labels` [n_arcs(), n_labels]
-    // are added.
+    // The scores of all edges from those of the parts, [n_parts()]; with labels, `labels` [n_arcs(),
+    // n_labels] are added.
     void set_scores(const double* parts, const double* labels = nullptr);
     const ArrayHypergraph& graph() const { return graph_; }
     // Calls function(part) for the parts of an edge.
@@ -63,7 +36,9 @@ class PartGraph {
             if (part >= 0) function(static_cast<std::int64_t>(part));
     }
     // arc · n_labels + label of an edge that chooses a label, or −1.
-    std::int64_t label_of(std::int64_t edge) const { return edge_parts_[edge][0] < -1 ? -2 - edge_parts_[edge][0] : -1; }
+    std::int64_t label_of(std::int64_t edge) const {
+        return edge_parts_[edge][0] < -1 ? -2 - edge_parts_[edge][0] : -1;
+    }
 
   private:
     // Up to three parts, −1: none; or −2 − (arc · n_labels + label), −1, −1.
@@ -85,10 +60,6 @@ class PartGraph {
     void add_end(std::int32_t arc, Side side, End end);
     std::int32_t label_node(std::int32_t arc);
     std::int32_t add_between(std::int32_t c, std::int32_t b);
-    std::int32_t add_part(SecondOrderPart part) {
-        second_order_.push_back(part);
-        return static_cast<std::int32_t>(n_parts() - 1);
-    }
     std::int32_t add_siblings(std::int32_t head, Side side, std::int32_t s, std::int32_t m) {
         return add_part({SecondOrderPart::Kind::siblings, side, head, s, m});
     }
@@ -105,21 +76,19 @@ class PartGraph {
         return word == 0 ? static_cast<std::int32_t>(arcs_.size()) : static_cast<std::int32_t>(in_ptr_[word]);
     }
 
-    std::int64_t n_ = 0, n_labels_ = 0;
-    std::vector<Arc> arcs_;
-    std::vector<SecondOrderPart> second_order_;
+    std::int64_t n_labels_ = 0;
     ArrayHypergraph graph_;
     std::vector<EdgeParts> edge_parts_;  // [edges]
 
-    std::vector<std::int64_t> in_ptr_;                       // [n + 2] arcs into each word
-    std::vector<std::vector<std::int32_t>> out_[2];          // by head and side: arcs, the nearest first
-    std::vector<std::vector<std::int32_t>> by_width_;        // [n + 1] arcs
-    std::vector<std::vector<Completion>> completions_;       // [n + 1] by the width of the span
-    std::vector<std::vector<End>> ends_[2];                  // by side and arc: C(arc, ·), the nearest first
-    std::vector<std::int64_t> inc_ptr_;                      // [arcs + 1]
-    std::vector<std::int32_t> inc_;                          // node of I(a, b): [inc_ptr_[b] + number of a among n_into]
-    std::vector<std::int32_t> stops_;                        // [arcs] sibling part after the last dependent
-    std::vector<std::int32_t> marks_;                        // [n + 2] nodes by where a span ends
+    std::vector<std::int64_t> in_ptr_;                  // [n + 2] arcs into each word
+    std::vector<std::vector<std::int32_t>> out_[2];     // by head and side: arcs, the nearest first
+    std::vector<std::vector<std::int32_t>> by_width_;   // [n + 1] arcs
+    std::vector<std::vector<Completion>> completions_;  // [n + 1] by the width of the span
+    std::vector<std::vector<End>> ends_[2];             // by side and arc: C(arc, ·), the nearest first
+    std::vector<std::int64_t> inc_ptr_;                 // [arcs + 1]
+    std::vector<std::int32_t> inc_;    // node of I(a, b): [inc_ptr_[b] + number of a among n_into]
+    std::vector<std::int32_t> stops_;  // [arcs] sibling part after the last dependent
+    std::vector<std::int32_t> marks_;  // [n + 2] nodes by where a span ends
 };
 
 }  // namespace crfkit

@@ -54,8 +54,8 @@ void Pruner::add_likely(std::int32_t m, std::int64_t n_words, std::vector<Arc>& 
         if (h != m) heads_.push_back(h);
     std::stable_sort(heads_.begin(), heads_.end(),
                      [&](std::int32_t a, std::int32_t b) { return prob(a) > prob(b); });
-    const auto most = std::min<std::size_t>(static_cast<std::size_t>(most_of(n_words, model_.pruning.most)),
-                                            heads_.size());
+    const auto most =
+        std::min<std::size_t>(static_cast<std::size_t>(most_of(n_words, model_.pruning.most)), heads_.size());
     for (std::size_t i = 0; i < most && prob(heads_[i]) >= model_.pruning.threshold * prob(heads_[0]); ++i)
         found.push_back({heads_[i], m});
 }

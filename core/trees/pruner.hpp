@@ -26,9 +26,9 @@ class Pruner {
     Pruner(const PruningModel& model, bool one_root)
         : model_(model), one_root_(one_root), features_(*model.layout) {}
 
-    // The arcs of sentence n, ascending. Those of one projective tree are always among them: of the best tree, after
-    // its crossing arcs were lifted. With `known`, so are all heads that are known, and the tree agrees with them, if
-    // they allow a projective one. Throws NoTree where no tree agrees.
+    // The arcs of sentence n, ascending. Those of one projective tree are always among them: of the best
+    // tree, after its crossing arcs were lifted. With `known`, so are all heads that are known, and the tree
+    // agrees with them, if they allow a projective one. Throws NoTree where no tree agrees.
     std::vector<Arc> find(const Treebank& treebank, std::int64_t n, const KnownTrees* known);
 
   private:

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "trees/second_order_scores.hpp"
+#include "trees/second_order_sums.hpp"
 #include "trees/sentence_features.hpp"
 #include "trees/summed_loss.hpp"
 #include "trees/tree_shape.hpp"
@@ -20,12 +20,12 @@ namespace {
 class PartSequences final : public SequenceSource {
   public:
     PartSequences(const ArcLayout& arc_layout, const Treebank& sentences, const KnownTrees& known,
-                  const CandidateArcs& arcs, bool one)
+                  const CandidateArcs& arcs, SumsOf sums)
         : layout(arc_layout),
           treebank(sentences),
           trees(known),
           candidates(arcs),
-          one_root(one),
+          open_sums(std::move(sums)),
           store(sentences.n_sentences()) {}
 
     std::int64_t n_sequences() const override { return treebank.n_sentences(); }
@@ -56,20 +56,21 @@ class PartSequences final : public SequenceSource {
     const Treebank& treebank;
     const KnownTrees& trees;
     const CandidateArcs& candidates;
-    const bool one_root;
+    const SumsOf open_sums;
     mutable FeatureStore store;
 };
 
-// One of them. Residuals: weight · (P − P_gold) of labelled arcs [arcs, R], then of the parts of second order.
+// One of them. Residuals: weight · (P − P_gold) of labelled arcs [arcs, R], then of the parts of second
+// order.
 class PartSequence final : public SequenceLoss {
   public:
     explicit PartSequence(const PartSequences& source)
-        : source_(source), features_(source.layout, &source.store) {}
+        : source_(source), features_(source.layout, &source.store), sums_(source.open_sums()) {}
 
     void load(std::int64_t n) override {
         n_ = n;
-        parts_.build(source_.treebank.length(n), source_.candidates.of(n), source_.one_root);
-        features_.load(source_.treebank, n, parts_);
+        sums_->load(source_.treebank.length(n), source_.candidates.of(n));
+        features_.load(source_.treebank, n, parts());
         clear();
         for (const std::int32_t f : features_.arc_ids()) touch(f, f + 1);
         for (const std::int32_t f : features_.label_ids())
@@ -80,7 +81,7 @@ class PartSequence final : public SequenceLoss {
         const double weight = source_.trees.weights[n_];
         scores_.resize(features_.n_scores());
         features_.score(weights, scores_.data());
-        const double log_z = sums_.marginals(parts_, R(), scores_.data(), residuals);
+        const double log_z = sums_->marginals(R(), scores_.data(), residuals);
         const double log_gold =
             source_.is_known(n_) ? subtract_known(residuals) : subtract_partly_known(residuals);
         for (std::int64_t i = 0; i < features_.n_scores(); ++i) residuals[i] *= weight;
@@ -92,21 +93,20 @@ class PartSequence final : public SequenceLoss {
     void hessian_vector(const double* weights, const double* direction, double* residuals) {
         const double weight = source_.trees.weights[n_];
         const std::int64_t size = features_.n_scores();
-        for (Buffer<double>* buffer : {&scores_, &moves_, &probs_, &changes_}) buffer->resize(size);
+        for (Buffer<double>* buffer : {&scores_, &moves_, &changes_}) buffer->resize(size);
         features_.score(weights, scores_.data());
         features_.score(direction, moves_.data());
-        sums_.marginals(parts_, R(), scores_.data(), probs_.data());
-        sums_.hessian_vector(parts_, R(), probs_.data(), moves_.data(), residuals);
+        sums_->hessian_vector(R(), scores_.data(), moves_.data(), residuals);
         for (std::int64_t i = 0; i < size; ++i) residuals[i] *= weight;
         if (source_.is_known(n_)) return;
-        source_.forbid(n_, parts_.arcs(), scores_.data());
-        sums_.marginals(parts_, R(), scores_.data(), probs_.data());
-        sums_.hessian_vector(parts_, R(), probs_.data(), moves_.data(), changes_.data());
+        source_.forbid(n_, parts().arcs(), scores_.data());
+        sums_->hessian_vector(R(), scores_.data(), moves_.data(), changes_.data());
         for (std::int64_t i = 0; i < size; ++i) residuals[i] -= weight * changes_[i];
     }
 
   private:
     std::int64_t R() const { return source_.layout.n_labels(); }
+    const TreeParts& parts() const { return sums_->parts(); }
 
     // One tree agrees: its score.
     double subtract_known(double* residuals) {
@@ -117,11 +117,11 @@ class PartSequence final : public SequenceLoss {
             score += scores_[place];
             residuals[place] -= 1;
         };
-        for (const Arc& arc : parts_.arcs()) {
+        for (const Arc& arc : parts().arcs()) {
             if (shape_.has(arc)) subtract(at + source_.labels(n_)[arc.dependent - 1]);
             at += R();
         }
-        for (const SecondOrderPart& part : parts_.second_order()) {
+        for (const SecondOrderPart& part : parts().second_order()) {
             if (shape_.has(part)) subtract(at);
             ++at;
         }
@@ -130,9 +130,9 @@ class PartSequence final : public SequenceLoss {
 
     // The sum over all trees that agree.
     double subtract_partly_known(double* residuals) {
-        source_.forbid(n_, parts_.arcs(), scores_.data());
+        source_.forbid(n_, parts().arcs(), scores_.data());
         probs_.resize(features_.n_scores());
-        const double log_z = sums_.marginals(parts_, R(), scores_.data(), probs_.data());
+        const double log_z = sums_->marginals(R(), scores_.data(), probs_.data());
         if (log_z == kNever)
             throw std::invalid_argument("sentence " + std::to_string(n_) +
                                         ": no projective tree agrees with the heads that are known");
@@ -142,8 +142,7 @@ class PartSequence final : public SequenceLoss {
 
     const PartSequences& source_;
     SentenceFeatures features_;
-    PartGraph parts_;
-    SecondOrderSums sums_;
+    const std::unique_ptr<SecondOrderSums> sums_;
     TreeShape shape_;
     std::int64_t n_ = 0;
     Buffer<double> scores_, moves_, probs_, changes_;
@@ -155,7 +154,7 @@ std::unique_ptr<SequenceLoss> PartSequences::open() const { return std::make_uni
 class PartMistakes final : public Mistakes {
   public:
     PartMistakes(const PartSequences& source, const double* w)
-        : source_(source), w_(w), features_(source.layout, &source.store) {}
+        : source_(source), w_(w), features_(source.layout, &source.store), sums_(source.open_sums()) {}
 
     std::int64_t n_sequences() const override { return source_.n_sequences(); }
     double weight(std::int64_t n) const override { return source_.trees.weights[n]; }
@@ -163,12 +162,12 @@ class PartMistakes final : public Mistakes {
     // d = φ(right tree) − φ(predicted tree): of the parts that differ.
     std::int64_t find(std::int64_t n, Difference& difference) override {
         const std::int64_t R = source_.layout.n_labels();
-        parts_.build(source_.treebank.length(n), source_.candidates.of(n), source_.one_root);
-        features_.load(source_.treebank, n, parts_);
+        sums_->load(source_.treebank.length(n), source_.candidates.of(n));
+        features_.load(source_.treebank, n, parts());
         features_.score_at(w_, weights_, scores_);
-        const ScoredTree predicted = sums_.best(parts_, R, scores_.data());
-        source_.forbid(n, parts_.arcs(), scores_.data());
-        const ScoredTree right = sums_.best(parts_, R, scores_.data());
+        const ScoredTree predicted = sums_->best(R, scores_.data());
+        source_.forbid(n, parts().arcs(), scores_.data());
+        const ScoredTree right = sums_->best(R, scores_.data());
         std::int64_t n_wrong = 0;
         for (std::size_t i = 0; i < right.heads.size(); ++i) {
             if (right.heads[i] == predicted.heads[i] && right.labels[i] == predicted.labels[i]) continue;
@@ -187,12 +186,13 @@ class PartMistakes final : public Mistakes {
     void read_changes(const Difference&) override {}
 
   private:
+    const TreeParts& parts() const { return sums_->parts(); }
     void add_second_order(const ScoredTree& right, const ScoredTree& predicted, Difference& difference) {
         TreeShape wanted, found;
         wanted.load(right.heads);
         found.load(predicted.heads);
         std::int64_t number = 0;
-        for (const SecondOrderPart& part : parts_.second_order()) {
+        for (const SecondOrderPart& part : parts().second_order()) {
             const int sign = int(wanted.has(part)) - int(found.has(part));
             if (sign != 0)
                 features_.each_weight(number, [&](std::int64_t weight) { difference.add(weight, sign); });
@@ -203,21 +203,20 @@ class PartMistakes final : public Mistakes {
     const PartSequences& source_;
     const double* w_;
     SentenceFeatures features_;
-    PartGraph parts_;
-    SecondOrderSums sums_;
+    const std::unique_ptr<SecondOrderSums> sums_;
     Buffer<double> weights_, scores_;
 };
 
 class SecondOrderLoss final : public DataLoss {
   public:
     SecondOrderLoss(std::shared_ptr<const ArcLayout> layout, std::shared_ptr<const Treebank> treebank,
-                    KnownTrees trees, CandidateArcs candidates, bool one_root, int threads)
+                    KnownTrees trees, CandidateArcs candidates, SumsOf sums, int threads)
         : DataLoss(layout->n_weights(), treebank->n_sentences(), threads),
           layout_(std::move(layout)),
           treebank_(std::move(treebank)),
           trees_(std::move(trees)),
           candidates_(std::move(candidates)),
-          sequences_(*layout_, *treebank_, trees_, candidates_, one_root) {
+          sequences_(*layout_, *treebank_, trees_, candidates_, std::move(sums)) {
         trees_.check(*treebank_, layout_->n_labels());
     }
 
@@ -245,9 +244,9 @@ class SecondOrderLoss final : public DataLoss {
 
 std::unique_ptr<DataLoss> second_order_loss(std::shared_ptr<const ArcLayout> layout,
                                             std::shared_ptr<const Treebank> treebank, KnownTrees trees,
-                                            CandidateArcs candidates, bool one_root, int n_threads) {
+                                            CandidateArcs candidates, SumsOf sums, int n_threads) {
     return std::make_unique<SecondOrderLoss>(std::move(layout), std::move(treebank), std::move(trees),
-                                             std::move(candidates), one_root, n_threads);
+                                             std::move(candidates), std::move(sums), n_threads);
 }
 
 }  // namespace crfkit

@@ -5,28 +5,36 @@
 
 #include "base/threads.hpp"
 #include "trees/parser.hpp"
-#include "trees/second_order_scores.hpp"
+#include "trees/second_order_sums.hpp"
 
 namespace crfkit {
 
 // What one thread needs to score sentences.
 struct SecondOrderParser::Scorer {
-    Scorer(const PruningModel& pruning, const ArcLayout& layout, bool one_root)
-        : pruner(pruning, one_root), features(layout) {}
+    Scorer(const PruningModel& pruning, const ArcLayout& layout, bool one_root, const SumsOf& open)
+        : pruner(pruning, one_root), features(layout), sums(open()) {}
 
     Pruner pruner;
     SentenceFeatures features;
-    PartGraph parts;
-    SecondOrderSums sums;
+    std::unique_ptr<SecondOrderSums> sums;
     Buffer<double> weights, scores, probs;
+    double log_z = 0;
+
+    const double* marginals(std::int64_t n_labels) {
+        probs.resize(features.n_scores());
+        log_z = sums->marginals(n_labels, scores.data(), probs.data());
+        return probs.data();
+    }
 };
 
 SecondOrderParser::SecondOrderParser(std::shared_ptr<const PruningModel> pruning,
-                                     std::shared_ptr<const ArcLayout> layout, const double* w, bool one_root)
+                                     std::shared_ptr<const ArcLayout> layout, const double* w, bool one_root,
+                                     SumsOf sums)
     : pruning_(std::move(pruning)),
       layout_(std::move(layout)),
       weights_(w, w + layout_->n_weights()),
-      one_root_(one_root) {}
+      one_root_(one_root),
+      open_sums_(std::move(sums)) {}
 
 // Calls answer(n, scorer) for every sentence.
 template <class Function>
@@ -34,11 +42,12 @@ void SecondOrderParser::each(const Treebank& treebank, const KnownTrees* known, 
                              const Function& answer) const {
     std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(treebank.n_sentences(), n_threads, [&](std::int64_t n, int worker) {
-        if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(*pruning_, *layout_, one_root_);
+        if (!scorers[worker])
+            scorers[worker] = std::make_unique<Scorer>(*pruning_, *layout_, one_root_, open_sums_);
         Scorer& scorer = *scorers[worker];
         const std::vector<Arc> arcs = scorer.pruner.find(treebank, n, known);
-        scorer.parts.build(treebank.length(n), arcs, one_root_);
-        scorer.features.load(treebank, n, scorer.parts);
+        scorer.sums->load(treebank.length(n), arcs);
+        scorer.features.load(treebank, n, scorer.sums->parts());
         scorer.features.score_at(weights_.data(), scorer.weights, scorer.scores);
         answer(n, scorer);
     });
@@ -48,27 +57,32 @@ void SecondOrderParser::best(const Treebank& treebank, bool minimum_risk, std::i
                              std::int32_t* labels, int n_threads) const {
     const std::int64_t R = layout_->n_labels();
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
-        const double* scores = scorer.scores.data();
-        if (minimum_risk) {
-            scorer.probs.resize(scorer.features.n_scores());
-            scorer.sums.marginals(scorer.parts, R, scores, scorer.probs.data());
-            std::fill(scorer.probs.begin() + scorer.parts.n_arcs() * R, scorer.probs.end(), 0.0);
-            scores = scorer.probs.data();
-        }
-        const ScoredTree found = scorer.sums.best(scorer.parts, R, scores);
+        const ScoredTree found = minimum_risk ? scorer.sums->minimum_risk(R, scorer.marginals(R))
+                                              : scorer.sums->best(R, scorer.scores.data());
         std::copy(found.heads.begin(), found.heads.end(), heads + treebank.sentence_ptr[n]);
         std::copy(found.labels.begin(), found.labels.end(), labels + treebank.sentence_ptr[n]);
     });
+}
+
+std::vector<std::vector<ScoredTree>> SecondOrderParser::k_best(const Treebank& treebank, std::int64_t k,
+                                                               int n_threads) const {
+    std::vector<std::vector<ScoredTree>> found(static_cast<std::size_t>(treebank.n_sentences()));
+    each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
+        found[n] = scorer.sums->k_best(layout_->n_labels(), scorer.scores.data(), k);
+    });
+    return found;
 }
 
 void SecondOrderParser::log_partitions(const Treebank& treebank, const KnownTrees* known, double* out,
                                        int n_threads) const {
     const std::int64_t R = layout_->n_labels();
     each(treebank, known, n_threads, [&](std::int64_t n, Scorer& scorer) {
-        out[n] = scorer.sums.log_partition(scorer.parts, R, scorer.scores.data());
+        scorer.marginals(R);
+        out[n] = scorer.log_z;
         if (!known) return;
-        known->forbid(treebank.sentence_ptr[n], scorer.parts.arcs(), R, scorer.scores.data());
-        out[n] = scorer.sums.log_partition(scorer.parts, R, scorer.scores.data()) - out[n];
+        known->forbid(treebank.sentence_ptr[n], scorer.sums->parts().arcs(), R, scorer.scores.data());
+        scorer.marginals(R);
+        out[n] = scorer.log_z - out[n];
     });
 }
 
@@ -77,10 +91,8 @@ void SecondOrderParser::marginals(const Treebank& treebank, bool labelled, doubl
     const std::vector<std::int64_t> places = arc_places(treebank);
     std::fill_n(out, places.back() * (labelled ? R : 1), 0.0);
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
-        scorer.probs.resize(scorer.features.n_scores());
-        scorer.sums.marginals(scorer.parts, R, scorer.scores.data(), scorer.probs.data());
-        const double* probs = scorer.probs.data();
-        for (const Arc& arc : scorer.parts.arcs()) {
+        const double* probs = scorer.marginals(R);
+        for (const Arc& arc : scorer.sums->parts().arcs()) {
             const std::int64_t place = places[n] + arc.head * scorer.features.side() + arc.dependent;
             for (std::int64_t r = 0; r < R; ++r) out[labelled ? place * R + r : place] += probs[r];
             probs += R;

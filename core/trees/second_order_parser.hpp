@@ -7,22 +7,25 @@
 
 #include "trees/k_best.hpp"
 #include "trees/pruner.hpp"
+#include "trees/second_order_sums.hpp"
 
 namespace crfkit {
 
-// Trees are projective, of the arcs that a first-order model leaves over (pruner.hpp).
+// Trees are made of the arcs that a first-order model leaves over (pruner.hpp).
 class SecondOrderParser {
   public:
     // w [D].
     SecondOrderParser(std::shared_ptr<const PruningModel> pruning, std::shared_ptr<const ArcLayout> layout,
-                      const double* w, bool one_root);
+                      const double* w, bool one_root, SumsOf sums);
 
     const ArcLayout& layout() const { return *layout_; }
     // Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.
     void best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
               int n_threads) const;
-    // log Z [N]; with `known`, whose arcs then count as candidates too, log Z of the trees that agree less log Z of
-    // all: −inf where there are none.
+    std::vector<std::vector<ScoredTree>> k_best(const Treebank& treebank, std::int64_t k,
+                                                int n_threads) const;
+    // log Z [N]; with `known`, whose arcs then count as candidates too, log Z of the trees that agree less
+    // log Z of all: −inf where there are none.
     void log_partitions(const Treebank& treebank, const KnownTrees* known, double* out, int n_threads) const;
     // P(h → m), all sentences one after the other, [Σ (n + 1)²]; `labelled`: P(h → m, r), [Σ (n + 1)² R].
     void marginals(const Treebank& treebank, bool labelled, double* out, int n_threads) const;
@@ -36,6 +39,7 @@ class SecondOrderParser {
     std::shared_ptr<const ArcLayout> layout_;
     std::vector<double> weights_;
     bool one_root_;
+    SumsOf open_sums_;
 };
 
 }  // namespace crfkit

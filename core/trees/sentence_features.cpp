@@ -39,7 +39,7 @@ void FeatureStore::keep(std::int64_t n, Stored stored) {
     stored_[n] = std::make_unique<const Stored>(std::move(stored));
 }
 
-void SentenceFeatures::load(const Treebank& treebank, std::int64_t n, const PartGraph* parts) {
+void SentenceFeatures::load(const Treebank& treebank, std::int64_t n, const TreeParts* parts) {
     n_ = treebank.length(n);
     parts_ = parts;
     const FeatureStore::Stored* stored = store_ ? store_->find(n) : nullptr;

@@ -12,7 +12,7 @@
 #include "base/forks.hpp"
 #include "trees/arc_features.hpp"
 #include "trees/arc_layout.hpp"
-#include "trees/part_graph.hpp"
+#include "trees/tree_parts.hpp"
 
 namespace crfkit {
 
@@ -57,14 +57,14 @@ class SentenceFeatures {
     // Goes to a sentence. Its features are numbered as they are met, those of arcs and those of labels; their
     // weights come one after the other in this order, those of arcs first.
     void load(const Treebank& treebank, std::int64_t n) { load(treebank, n, nullptr); }
-    // The same for some of the arcs, and for parts of second order; the graph must outlive the questions below. Rows
-    // of scores are then its arcs, not [n + 1, n + 1], and behind them comes one score for each further part.
-    void load(const Treebank& treebank, std::int64_t n, const PartGraph& parts) { load(treebank, n, &parts); }
+    // The same for some of the arcs, and for parts of second order; the graph must outlive the questions
+    // below. Rows of scores are then its arcs, not [n + 1, n + 1], and behind them comes one score for each
+    // further part.
+    void load(const Treebank& treebank, std::int64_t n, const TreeParts& parts) { load(treebank, n, &parts); }
     std::int64_t n_words() const { return n_; }
     std::int64_t side() const { return n_ + 1; }
     std::int64_t n_scores() const {
-        return parts_ ? parts_->n_arcs() * layout_.n_labels() + parts_->n_parts() - parts_->n_arcs()
-                      : side() * side() * layout_.n_labels();
+        return parts_ ? parts_->n_scores(layout_.n_labels()) : side() * side() * layout_.n_labels();
     }
     std::int64_t n_weights() const { return n_weights_; }
     const std::vector<std::int32_t>& arc_ids() const { return arc_ids_; }
@@ -124,7 +124,7 @@ class SentenceFeatures {
         return head == 0 ? dependent - 1 : n_ + (head - 1) * (n_ - 1) + dependent - 1 - (dependent > head);
     }
 
-    void load(const Treebank& treebank, std::int64_t n, const PartGraph* parts);
+    void load(const Treebank& treebank, std::int64_t n, const TreeParts* parts);
     void find(const Treebank& treebank, std::int64_t n);
     void read(const FeatureStore::Stored& stored);
     void keep(std::int64_t n) const;
@@ -139,7 +139,7 @@ class SentenceFeatures {
 
     const ArcLayout& layout_;
     FeatureStore* store_;
-    const PartGraph* parts_ = nullptr;
+    const TreeParts* parts_ = nullptr;
     ArcFeatures features_;
     std::int64_t n_ = 0, n_weights_ = 0;
     std::vector<Key> keys_;

@@ -13,18 +13,20 @@
 
 namespace crfkit {
 
-// Sequence is a SequenceLoss that is made from a Source, and has hessian_vector(weights, direction, residuals) beside
-// differentiate(weights, residuals).
+// Sequence is a SequenceLoss that is made from a Source, and has hessian_vector(weights, direction,
+// residuals) beside differentiate(weights, residuals).
 template <class Source, class Sequence>
 class SummedLoss {
   public:
-    // The value at w [D]; out [D] ← the gradient, or with a direction v [D] the Hessian–vector product. Gradients are
-    // added in the order of the sentences: the same bits for any number of threads.
-    double evaluate(const Source& source, const double* w, const double* v, double* out, int n_threads) const {
+    // The value at w [D]; out [D] ← the gradient, or with a direction v [D] the Hessian–vector product.
+    // Gradients are added in the order of the sentences: the same bits for any number of threads.
+    double evaluate(const Source& source, const double* w, const double* v, double* out,
+                    int n_threads) const {
         const std::int64_t n = source.n_sequences();
         std::fill_n(out, source.n_slots(), 0.0);
         std::vector<std::unique_ptr<Slot>> slots;
-        for (std::int64_t i = 0; i < std::min(n, kAtOnce); ++i) slots.push_back(std::make_unique<Slot>(source));
+        for (std::int64_t i = 0; i < std::min(n, kAtOnce); ++i)
+            slots.push_back(std::make_unique<Slot>(source));
         Total loss;
         for (std::int64_t first = 0; first < n; first += kAtOnce) {
             const std::int64_t size = std::min(kAtOnce, n - first);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "trees/part_graph.hpp"
+#include "trees/tree_parts.hpp"
 
 namespace crfkit {
 
@@ -31,9 +31,10 @@ class TreeShape {
     std::int32_t previous(std::int64_t word) const { return previous_[word]; }
 
   private:
-    std::vector<std::int32_t> heads_;     // [n + 1]; −1 for the root
-    std::vector<std::int32_t> previous_;  // [n + 1] the sibling that is next on the way to the head, or kNoWord
-    std::vector<std::int32_t> last_;      // [2 (n + 1)] the furthest dependent on each side, or kNoWord
+    std::vector<std::int32_t> heads_;  // [n + 1]; −1 for the root
+    std::vector<std::int32_t>
+        previous_;                    // [n + 1] the sibling that is next on the way to the head, or kNoWord
+    std::vector<std::int32_t> last_;  // [2 (n + 1)] the furthest dependent on each side, or kNoWord
 };
 
 template <class Function>
