@@ -51,6 +51,17 @@ nb::object lifted_heads(const Treebank& treebank, const Array<std::int32_t>& hea
 void bind_pruning(nb::module_& m) {
     m.def("lifted_heads", &lifted_heads, "treebank"_a, "heads"_a);
     nb::class_<CandidateArcs>(m, "CandidateArcs")
+        .def(
+            "__init__",
+            [](CandidateArcs* self, const Array<std::int64_t>& sentence_ptr, const Array<std::int32_t>& heads,
+               const Array<std::int32_t>& dependents) {
+                CandidateArcs found{copy(view(sentence_ptr)), {}};
+                check_size("dependents", dependents.size(), static_cast<std::int64_t>(heads.size()));
+                for (std::size_t i = 0; i < heads.size(); ++i)
+                    found.arcs.push_back({heads.data()[i], dependents.data()[i]});
+                new (self) CandidateArcs(std::move(found));
+            },
+            "sentence_ptr"_a, "heads"_a, "dependents"_a)
         .def_prop_ro("sentence_ptr", [](const CandidateArcs& self) { return new_array(self.sentence_ptr); })
         .def_prop_ro("arcs", [](const CandidateArcs& self) {
             NewArray<std::int32_t> out({self.arcs.size(), 2});
@@ -102,6 +113,55 @@ void bind_answers(nb::module_& m) {
             },
             "treebank"_a, "minimum_risk"_a = false, threads,
             "Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.")
+        .def(
+            "k_best",
+            [](const SecondOrderParser& self, const Treebank& treebank, std::int64_t k, int n_threads) {
+                return as_list(unlocked([&] { return self.k_best(treebank, k, n_threads); }));
+            },
+            "treebank"_a, "k"_a, threads,
+            "(score, heads, labels) of the k best trees of each sentence, best first.")
+        .def(
+            "log_partitions",
+            [](const SecondOrderParser& self, const Treebank& treebank, int n_threads) {
+                return filled<double>({static_cast<std::size_t>(treebank.n_sentences())}, [&](double* out) {
+                    self.log_partitions(treebank, nullptr, out, n_threads);
+                });
+            },
+            "treebank"_a, threads, "log Z of every sentence, [N].")
+        .def(
+            "log_likelihoods",
+            [](const SecondOrderParser& self, const Treebank& treebank, const Array<std::int32_t>& heads,
+               const Array<std::int32_t>& labels, int n_threads) {
+                const KnownTrees known = known_trees(treebank, heads, labels, self.layout().n_labels());
+                return filled<double>({static_cast<std::size_t>(treebank.n_sentences())}, [&](double* out) {
+                    self.log_partitions(treebank, &known, out, n_threads);
+                });
+            },
+            "treebank"_a, "heads"_a, "labels"_a, threads,
+            "log p of the trees that agree (−1: unknown), [N]; the arcs that are known count as candidates.")
+        .def(
+            "parts",
+            [](const SecondOrderParser& self, const Treebank& treebank, std::int64_t n) {
+                if (n < 0 || n >= treebank.n_sentences()) throw nb::index_error("there is no such sentence");
+                const ScoredParts found = unlocked([&] { return self.parts(treebank, n); });
+                NewArray<std::int32_t> arcs({found.arcs.size(), 2}), others({found.second_order.size(), 5});
+                for (std::size_t i = 0; i < found.arcs.size(); ++i) {
+                    arcs.data()[2 * i] = found.arcs[i].head;
+                    arcs.data()[2 * i + 1] = found.arcs[i].dependent;
+                }
+                for (std::size_t i = 0; i < found.second_order.size(); ++i) {
+                    const SecondOrderPart& part = found.second_order[i];
+                    const std::int32_t row[] = {static_cast<std::int32_t>(part.kind),
+                                                static_cast<std::int32_t>(part.side), part.head, part.other,
+                                                part.dependent};
+                    std::copy_n(row, 5, others.data() + 5 * i);
+                }
+                return nb::make_tuple(arcs.take(), others.take(), new_array(found.scores));
+            },
+            "treebank"_a, "n"_a,
+            "The parts of sentence n: arcs [A, 2] (head, dependent), those of second order [P, 5] (0 siblings, 1 "
+            "grandparent; 0 left, 1 right; head; sibling or grandparent; dependent; −1: none), and scores: [A · R] of "
+            "labelled arcs, then [P].")
         .def(
             "marginals",
             [](const SecondOrderParser& self, const Treebank& treebank, bool labelled, int n_threads) {

@@ -30,13 +30,8 @@ std::vector<Arc> Pruner::find(const Treebank& treebank, std::int64_t n, const Kn
     tree_marginals(unlabelled, marginals_.data());
     std::vector<Arc> found;
     for (std::int32_t m = 1; m <= n_words; ++m) add_likely(m, n_words, found);
-    std::vector<std::int32_t> heads;
-    if (known) {
-        known->forbid(first, n_words, tree.n_labels, scores_.data());
-        heads = best_tree(tree).heads;
-    } else {
-        heads = best_tree(unlabelled).heads;
-    }
+    if (known) known->forbid(first, n_words, tree.n_labels, scores_.data());
+    std::vector<std::int32_t> heads = best_tree(tree).heads;
     lift_crossing_arcs(heads);
     for (std::int32_t m = 1; m <= n_words; ++m) {
         found.push_back({heads[m - 1], m});

@@ -45,12 +45,16 @@ void SecondOrderParser::each(const Treebank& treebank, const KnownTrees* known, 
         if (!scorers[worker])
             scorers[worker] = std::make_unique<Scorer>(*pruning_, *layout_, one_root_, open_sums_);
         Scorer& scorer = *scorers[worker];
-        const std::vector<Arc> arcs = scorer.pruner.find(treebank, n, known);
-        scorer.sums->load(treebank.length(n), arcs);
-        scorer.features.load(treebank, n, scorer.sums->parts());
-        scorer.features.score_at(weights_.data(), scorer.weights, scorer.scores);
+        score(treebank, n, known, scorer);
         answer(n, scorer);
     });
+}
+
+void SecondOrderParser::score(const Treebank& treebank, std::int64_t n, const KnownTrees* known,
+                              Scorer& scorer) const {
+    scorer.sums->load(treebank.length(n), scorer.pruner.find(treebank, n, known));
+    scorer.features.load(treebank, n, scorer.sums->parts());
+    scorer.features.score_at(weights_.data(), scorer.weights, scorer.scores);
 }
 
 void SecondOrderParser::best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads,
@@ -84,6 +88,15 @@ void SecondOrderParser::log_partitions(const Treebank& treebank, const KnownTree
         scorer.marginals(R);
         out[n] = scorer.log_z - out[n];
     });
+}
+
+ScoredParts SecondOrderParser::parts(const Treebank& treebank, std::int64_t n) const {
+    Scorer scorer(*pruning_, *layout_, one_root_, open_sums_);
+    score(treebank, n, nullptr, scorer);
+    const TreeParts& parts = scorer.sums->parts();
+    return {{parts.arcs().begin(), parts.arcs().end()},
+            parts.second_order(),
+            {scorer.scores.begin(), scorer.scores.end()}};
 }
 
 void SecondOrderParser::marginals(const Treebank& treebank, bool labelled, double* out, int n_threads) const {

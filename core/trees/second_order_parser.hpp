@@ -11,6 +11,13 @@
 
 namespace crfkit {
 
+// The parts of a sentence and their scores (TreeParts).
+struct ScoredParts {
+    std::vector<Arc> arcs;
+    std::vector<SecondOrderPart> second_order;
+    std::vector<double> scores;
+};
+
 // Trees are made of the arcs that a first-order model leaves over (pruner.hpp).
 class SecondOrderParser {
   public:
@@ -27,11 +34,13 @@ class SecondOrderParser {
     // log Z [N]; with `known`, whose arcs then count as candidates too, log Z of the trees that agree less
     // log Z of all: −inf where there are none.
     void log_partitions(const Treebank& treebank, const KnownTrees* known, double* out, int n_threads) const;
+    ScoredParts parts(const Treebank& treebank, std::int64_t n) const;
     // P(h → m), all sentences one after the other, [Σ (n + 1)²]; `labelled`: P(h → m, r), [Σ (n + 1)² R].
     void marginals(const Treebank& treebank, bool labelled, double* out, int n_threads) const;
 
   private:
     struct Scorer;
+    void score(const Treebank& treebank, std::int64_t n, const KnownTrees* known, Scorer& scorer) const;
     template <class Function>
     void each(const Treebank& treebank, const KnownTrees* known, int n_threads, const Function& answer) const;
 

@@ -307,6 +307,16 @@ def tree_loss(
     one_root: bool,
     n_threads: int,
 ) -> DataLoss: ...
+def second_order_loss(
+    layout: ArcLayout,
+    treebank: Treebank,
+    heads: Int32s,
+    labels: Int32s,
+    weights: Float64s,
+    candidates: CandidateArcs,
+    one_root: bool,
+    n_threads: int,
+) -> DataLoss: ...
 
 class Objective:  # a loss with the penalty ½ Σ l2 w²; l2 [1] or [D]
     def __init__(self, loss: DataLoss, l2: Float64s) -> None: ...
@@ -368,7 +378,7 @@ class ArcLayout:
     ) -> None: ...
     @staticmethod
     def learn(
-        treebank: Treebank, heads: Int32s, labels: Int32s, n_labels: int, min_count: int
+        treebank: Treebank, heads: Int32s, labels: Int32s, n_labels: int, min_count: int, order: int = 1
     ) -> ArcLayout: ...
     @property
     def n_labels(self) -> int: ...
@@ -402,6 +412,39 @@ class TreeParser:
         self, treebank: Treebank, labelled: bool = False, n_threads: int = 1
     ) -> list[Float64s]: ...  # [T + 1, T + 1], labelled [T + 1, T + 1, R]
     def scores(self, treebank: Treebank, n_threads: int = 1) -> list[Float64s]: ...  # [T + 1, T + 1, R]
+
+class CandidateArcs:  # sentence_ptr [N + 1], arcs [A, 2] (head, dependent)
+    def __init__(self, sentence_ptr: Int64s, heads: Int32s, dependents: Int32s) -> None: ...
+    @property
+    def sentence_ptr(self) -> Int64s: ...
+    @property
+    def arcs(self) -> Int32s: ...
+
+class PruningModel:
+    def __init__(self, layout: ArcLayout, w: Float64s, threshold: float, most: int) -> None: ...
+    def candidates(
+        self, treebank: Treebank, heads: Int32s, labels: Int32s, one_root: bool, n_threads: int
+    ) -> CandidateArcs: ...
+
+def lifted_heads(treebank: Treebank, heads: Int32s) -> Int32s: ...
+
+class SecondOrderParser:
+    def __init__(self, pruning: PruningModel, layout: ArcLayout, w: Float64s, one_root: bool) -> None: ...
+    def decode(
+        self, treebank: Treebank, minimum_risk: bool = False, n_threads: int = 1
+    ) -> tuple[Int32s, Int32s]: ...
+    def k_best(
+        self, treebank: Treebank, k: int, n_threads: int = 1
+    ) -> list[list[tuple[float, Int32s, Int32s]]]: ...
+    def log_partitions(self, treebank: Treebank, n_threads: int = 1) -> Float64s: ...
+    def log_likelihoods(
+        self, treebank: Treebank, heads: Int32s, labels: Int32s, n_threads: int = 1
+    ) -> Float64s: ...
+    def marginals(
+        self, treebank: Treebank, labelled: bool = False, n_threads: int = 1
+    ) -> list[Float64s]: ...  # [T + 1, T + 1], labelled [T + 1, T + 1, R]
+    # arcs [A, 2], parts of second order [P, 5], scores [A · R + P]
+    def parts(self, treebank: Treebank, n: int) -> tuple[Int32s, Int32s, Float64s]: ...
 
 class ScoredSequences:  # a data set at the weights of a trained model
     @property

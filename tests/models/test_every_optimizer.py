@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,6 +112,11 @@ def with_trees() -> Structure:
     return Structure(Parser, (random_treebank([2, 4, 3, 5], 0),), random_treebank([3, 4], 1), {})
 
 
+def with_second_order() -> Structure:
+    """The same, scored by siblings and grandparents too."""
+    return with_trees()._replace(make=partial(Parser, structure="projective", order=2))
+
+
 def with_lattices() -> Structure:
     """Letters of which words of one or two make a path; the features of a word mostly say whether it is on it."""
 
@@ -163,6 +168,7 @@ STRUCTURES: dict[str, Callable[[], Structure]] = {
     ),
     "word lattices": with_lattices,
     "trees": with_trees,
+    "trees, second order": with_second_order,
 }
 CELLS = [(structure, optimizer) for structure in STRUCTURES for optimizer in OPTIMIZERS]
 

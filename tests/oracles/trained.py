@@ -30,6 +30,8 @@ from tests.oracles.oracle import TreeOracle
 from tests.oracles.parser_problems import ParserProblem, real_arcs
 from tests.oracles.pattern_cases import PatternCase
 from tests.oracles.restricted import KINDS, Problem
+from tests.oracles.second_order_problems import SecondOrderProblem
+from tests.oracles.second_order_problems import parts_of as second_order_parts_of
 from tests.oracles.segment_problems import SegmentProblem
 from tests.oracles.segmentations import labels_of
 from tests.oracles.treebanks import random_treebank
@@ -350,6 +352,24 @@ def of_trees(*, single_root: bool, unknown: float) -> Trained:
     return Trained(loss, outputs, problem.sample_weight)
 
 
+def of_second_order(*, single_root: bool, unknown: float, most: int = 99) -> Trained:
+    """Projective trees with siblings and grandparents: what a part has of each weight is its score at that weight."""
+    sentences = random_treebank([1, 2, 3, 3], 3, single_root=single_root, unknown=unknown)
+    problem = SecondOrderProblem(sentences, single_root=single_root, most=most)
+    found = problem.candidates()
+    outputs = []
+    for n, of_part in enumerate(problem.counts()):
+        arcs = {(h, m) for h, m in found.arcs[found.sentence_ptr[n] : found.sentence_ptr[n + 1]].tolist()}
+        trees = problem.trees_of(n, arcs)
+        counts = np.array([sum(of_part[key] for key in second_order_parts_of(tree)) for tree in trees])
+        outputs.append(Outputs(counts, np.array([problem.admits(n, tree) for tree in trees])))
+
+    def loss(*, single_precision: bool, n_threads: int) -> Loss:
+        return problem.loss(n_threads)
+
+    return Trained(loss, outputs, problem.sample_weight)
+
+
 def _named(kind: Mapping[str, Any]) -> str:
     return ", ".join(name if value is True else f"{name} {value}" for name, value in kind.items() if value)
 
@@ -443,6 +463,8 @@ ROWS: dict[str, Callable[[], Trained]] = {
         for single_root in (True, False)
         for unknown in (0.0, 0.4)
     },
+    "trees, second order, one root": partial(of_second_order, single_root=True, unknown=0.0, most=2),
+    "trees, second order, roots, 30% unknown": partial(of_second_order, single_root=False, unknown=0.3),
 }
 
 

@@ -18,12 +18,12 @@ def new_parser(options: dict[str, Any]) -> "Parser":
     """An untrained parser as the options of the command ask for it."""
     from crfkit.models import Parser
 
-    given = {name: options[name] for name in ("l2", "min_count") if options[name] is not None}
+    names = ("l2", "min_count", "structure", "order", "decode")
+    given = {name: options[name] for name in names if options[name] is not None}
     return Parser(
         optimizer=optimizer_of(options, base=Parser().optimizer),
         l1=options["l1"],
         single_root=not options["multi_root"],
-        decode=options["decode"],
         n_threads=options["threads"],
         **given,
     )
@@ -35,10 +35,20 @@ def new_parser(options: dict[str, Any]) -> "Parser":
 @click.option("--multi-root", is_flag=True, help="Trees may have several roots.")
 @click.option(
     "--decode",
-    default="best",
-    show_default=True,
     type=click.Choice(["best", "mbr"]),
-    help="How to parse, the dev file too: the likeliest tree, or the one with the most arcs right in expectation.",
+    help="How to parse, the dev file too: the likeliest tree, or the one with the most arcs right in expectation.  "
+    "[default: the parser's]",
+)
+@click.option(
+    "--structure",
+    type=click.Choice(["auto", "spanning", "projective"]),
+    help="All trees, or those without crossing arcs; auto: by the training file.  [default: the parser's]",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["1", "2"]),
+    callback=lambda _context, _option, value: value and int(value),
+    help="1: scores of arcs; 2: of siblings and grandparents too.  [default: the parser's]",
 )
 @l1_option
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")

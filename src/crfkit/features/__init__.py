@@ -3,6 +3,7 @@
 from crfkit._core import Treebank, Vocabulary
 from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.arc_map import FEATURE_SET, ArcMap
+from crfkit.features.arc_pruner import ArcPruner, crossing_share, lift_crossing_arcs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
@@ -73,6 +74,7 @@ __all__ = [
     "WORD_COST",
     "Annotation",
     "ArcMap",
+    "ArcPruner",
     "Candidate",
     "CharacterClass",
     "CharacterClasses",
@@ -124,6 +126,7 @@ __all__ = [
     "check_sentences",
     "check_trees",
     "count_columns",
+    "crossing_share",
     "encode_allowed",
     "encode_paths",
     "encode_sentences",
@@ -135,6 +138,7 @@ __all__ = [
     "known_trees",
     "labels_of",
     "learn_factors",
+    "lift_crossing_arcs",
     "load_function",
     "path_numbers",
     "path_spans",

@@ -31,9 +31,14 @@ class ArcMap:
     layout: _core.ArcLayout
 
     @classmethod
-    def learn(cls, treebank: _core.Treebank, trees: KnownTrees, labels: list[str], min_count: int) -> ArcMap:
-        """Features of the arcs that are known, if they are seen `min_count` times."""
-        layout = _core.ArcLayout.learn(treebank, trees.heads, trees.labels, len(labels), min_count)
+    def learn(
+        cls, treebank: _core.Treebank, trees: KnownTrees, labels: list[str], min_count: int, order: int = 1
+    ) -> ArcMap:
+        """Features of the arcs that are known, if they are seen `min_count` times.
+
+        Of order 2: those of siblings and grandparents too, where all heads of a sentence are known.
+        """
+        layout = _core.ArcLayout.learn(treebank, trees.heads, trees.labels, len(labels), min_count, order)
         return cls(tuple(labels), layout)
 
     @classmethod
@@ -78,6 +83,31 @@ class ArcMap:
             trees.heads,
             trees.labels,
             sequence_weights(sample_weight, treebank.n_sentences),
+            single_root,
+            n_threads,
+        )
+
+    def second_order_loss(
+        self,
+        treebank: _core.Treebank,
+        trees: KnownTrees,
+        candidates: _core.CandidateArcs,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        single_root: bool = True,
+        n_threads: int = 1,
+    ) -> _core.DataLoss:
+        """The loss of projective trees of these arcs, which are scored by siblings and grandparents too.
+
+        Z sums over all such trees and labels. Where all heads of a sentence are known, they are such a tree.
+        """
+        return _core.second_order_loss(
+            self.layout,
+            treebank,
+            trees.heads,
+            trees.labels,
+            sequence_weights(sample_weight, treebank.n_sentences),
+            candidates,
             single_root,
             n_threads,
         )

@@ -43,6 +43,7 @@ from crfkit.inference.message_passing import (
 from crfkit.inference.monte_carlo import GibbsResult, gibbs
 from crfkit.inference.projective_tree import minimum_risk
 from crfkit.inference.questions import *  # noqa: F403  (all of them, and no other name)
+from crfkit.inference.second_order_parser import SecondOrderParser
 from crfkit.inference.segment_batch import SegmentBatch
 from crfkit.inference.sibling_batch import SiblingTreeBatch
 from crfkit.inference.span_sets import best_expected_f1, likely_spans, read_threshold, select_spans
@@ -68,6 +69,7 @@ __all__ = [
     "SegmentBatch",
     "SiblingTreeBatch",
     "TreeBatch",
+    "SecondOrderParser",
     "TreeParser",
     "belief_propagation",
     "best_expected_f1",

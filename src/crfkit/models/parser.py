@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.data import Sentence
+from crfkit.errors import UnsupportedError
 from crfkit.features import Treebank, check_sentences, check_trees, encode_sentences, known_trees
-from crfkit.inference import TreeParser
+from crfkit.inference import SecondOrderParser, TreeParser
 from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
 from crfkit.models.files import parser_file
@@ -82,7 +83,7 @@ class Parser(Estimator):
     """
 
     _model: ParserModel
-    _parser: TreeParser
+    _parser: TreeParser | SecondOrderParser
 
     def __init__(
         self,
@@ -92,6 +93,8 @@ class Parser(Estimator):
         single_root: bool = True,
         decode: str = "best",
         min_count: int = 1,
+        structure: str = "spanning",
+        order: int = 1,
         n_threads: int | None = None,
     ) -> None:
         self.optimizer = optimizer
@@ -100,6 +103,8 @@ class Parser(Estimator):
         self.single_root = single_root
         self.decode = decode
         self.min_count = min_count
+        self.structure = structure
+        self.order = order
         self.n_threads = n_threads
 
     def fit(
@@ -173,6 +178,11 @@ class Parser(Estimator):
     def arc_scores(self, sentences: Iterable[Sentence]) -> list[Float64s]:
         """Scores of labelled arcs, float64[T + 1, T + 1, R] for each sentence: what `SpanningTree` inference takes."""
         _, treebank = self._ask(sentences)
+        if not isinstance(self._parser, TreeParser):
+            raise UnsupportedError(
+                "arc_scores: this parser scores siblings and grandparents too; arc_probabilities are those of all of its "
+                'scores, and Parser(structure="spanning", order=1) has scores of arcs alone'
+            )
         return self._parser.scores(treebank, count_threads(self.n_threads))
 
     def log_likelihood(self, sentences: Iterable[Sentence]) -> Float64s:
@@ -184,9 +194,13 @@ class Parser(Estimator):
         check_trees(given, single_root=self.single_root)
         n_threads = count_threads(self.n_threads)
         known = known_trees(given, self.classes_)
-        log_z = self._parser.log_partitions(treebank, n_threads=n_threads)
-        agreeing = self._parser.log_partitions(treebank, known.heads, np.maximum(known.labels, -1), n_threads)
-        found = np.minimum(agreeing - log_z, 0.0)
+        labels = np.maximum(known.labels, -1)
+        if isinstance(self._parser, TreeParser):
+            log_z = self._parser.log_partitions(treebank, n_threads=n_threads)
+            found = self._parser.log_partitions(treebank, known.heads, labels, n_threads) - log_z
+        else:
+            found = self._parser.log_likelihoods(treebank, known.heads, labels, n_threads)
+        found = np.minimum(found, 0.0)
         strange = np.concatenate([[0], np.cumsum(known.labels < -1)])[treebank.sentence_ptr]
         return np.where(np.diff(strange) > 0, -np.inf, found)
 
@@ -207,6 +221,16 @@ class Parser(Estimator):
         return tree_measure(metric, given, self.classes_)(heads, labels)
 
     @property
+    def structure_(self) -> str:
+        """Which trees it gives: "spanning" (all) or "projective" (without crossing arcs)."""
+        return self._get_model().structure
+
+    @property
+    def structure_reason_(self) -> str:
+        """Why it gives these."""
+        return self._get_model().structure_reason
+
+    @property
     def classes_(self) -> list[str]:
         """The labels of arcs, sorted."""
         return list(self._get_model().arc_map.labels)
@@ -216,13 +240,18 @@ class Parser(Estimator):
 
     def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
         model = self._get_model()
-        settings |= {"parameters": self._settings().to_json(), "columns": model.columns}
-        contents = parser_file.ParserContents(settings, model.arc_map, self.weights_, history)
+        settings |= {
+            "parameters": self._settings().to_json(),
+            "columns": model.columns,
+            "structure": model.structure,
+            "structure_reason": model.structure_reason,
+        }
+        contents = parser_file.ParserContents(settings, model.arc_map, self.weights_, history, model.pruner)
         return parser_file.pack(contents, single_precision=single_precision)
 
     def _set_model(self, model: ParserModel, weights: Float64s) -> None:
         super()._set_model(model, weights)
-        self._parser = TreeParser(model.arc_map.layout, weights, single_root=self.single_root)
+        self._parser = model.parser(weights, single_root=self.single_root)
 
     def _get_model(self) -> ParserModel:
         self._check_fitted()

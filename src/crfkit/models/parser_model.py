@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.features import ArcMap
+from crfkit.features import ArcMap, ArcPruner
+from crfkit.inference import SecondOrderParser, TreeParser
 from crfkit.models.training.data_warnings import FilledShares
 from crfkit.models.training.warm_start import copy_keyed, find_keys, make_keys
 
@@ -15,11 +16,21 @@ class ParserModel(NamedTuple):
 
     arc_map: ArcMap
     columns: FilledShares  # what the words of the training sentences had
+    structure: str = "spanning"  # or "projective"
+    structure_reason: str = ""
+    pruner: ArcPruner | None = None  # of models with siblings and grandparents, and of projective ones
 
     @property
     def n_weights(self) -> int:
         """D."""
         return self.arc_map.n_weights
+
+    def parser(self, weights: Float64s, *, single_root: bool) -> TreeParser | SecondOrderParser:
+        """What answers questions at weights [D]."""
+        layout = self.arc_map.layout
+        if self.pruner is None:
+            return TreeParser(layout, weights, single_root=single_root)
+        return SecondOrderParser(self.pruner.model, layout, weights, single_root=single_root)
 
     def transfer_weights(self, old: "ParserModel", weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another parser has too, and 0.

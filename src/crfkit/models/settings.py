@@ -32,6 +32,7 @@ RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomStat
 DECODERS = ("best", "mbr")
 DEFAULT_CHAIN = Chain()
 DEFAULT_OPTIMIZER = LBFGS()
+TREE_STRUCTURES = ("auto", "spanning", "projective")
 PARSER_OPTIMIZER = AdaGrad(max_iterations=10, rate=0.1)
 _ONE_LINE = re.compile(
     rf"[UB][0-9]*(:.*)?|[UB].*%.*|#.*|{NAMED_LINE.pattern}.*"
@@ -155,6 +156,8 @@ class ParserSettings:
     single_root: bool
     decode: str
     min_count: int
+    structure: str = "spanning"
+    order: int = 1
     n_threads: int | None = None
 
     def check(self) -> None:
@@ -165,6 +168,7 @@ class ParserSettings:
         check_flag("single_root", self.single_root)
         check_decoder(self.decode)
         check_count("min_count", self.min_count)
+        check_tree_structure(self.structure, self.order)
         count_threads(self.n_threads)
 
     def to_json(self) -> dict[str, Any]:
@@ -176,6 +180,8 @@ class ParserSettings:
             "single_root": bool(self.single_root),
             "decode": self.decode,
             "min_count": int(self.min_count),
+            "structure": self.structure,
+            "order": int(self.order),
         }
 
     @classmethod
@@ -188,6 +194,8 @@ class ParserSettings:
             single_root=setting(settings, "single_root", bool),
             decode=setting(settings, "decode", str),
             min_count=setting(settings, "min_count", int),
+            structure=setting({"structure": "spanning"} | settings, "structure", str),
+            order=setting({"order": 1} | settings, "order", int),
         )
         found.check()
         return found
@@ -197,6 +205,15 @@ def check_decoder(decode: object) -> None:
     """Refuse what is no decoder of trees."""
     if decode not in DECODERS:
         raise ArgumentError(f"decode is {decode!r}, expected {' or '.join(map(repr, DECODERS))}")
+
+
+def check_tree_structure(structure: object, order: object) -> None:
+    """Refuse what is no structure of trees, and what is no order."""
+    if structure not in TREE_STRUCTURES:
+        expected = " or ".join(map(repr, TREE_STRUCTURES))
+        raise ArgumentError(f"structure is {structure!r}, expected {expected}")
+    if isinstance(order, bool) or order not in (1, 2):
+        raise ArgumentError(f"order is {order!r}, expected 1 or 2")
 
 
 def find_template(features: object, n_columns: int | None = None) -> Template | None:

@@ -53,9 +53,9 @@ def floats(
     return found.astype(np.float64, copy=False)
 
 
-def read_weights(file: ModelFile, n_expected: int) -> Float64s:
+def read_weights(file: ModelFile, n_expected: int, name: str = "weights") -> Float64s:
     """The weights [D], of which there must be so many."""
-    weights = floats(file, "weights", 1, may_be_single=True)
+    weights = floats(file, name, 1, may_be_single=True)
     if weights.size and float(np.abs(weights).max()) > MAX_WEIGHT:
         raise FileFormatError(f"it has a weight beyond ±{MAX_WEIGHT:g}: sums of such numbers are not finite")
     if len(weights) != n_expected:

@@ -31,6 +31,7 @@ from crfkit.models.potentials import NOT_LOCAL
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
 from crfkit.models.training.graph_task import FactorModel
+from crfkit.models.training.pruning import PROJECTIVE, SPANNING
 from crfkit.optimizers import History
 from crfkit.structures import Chain
 
@@ -100,7 +101,12 @@ def _read_parser(file: ModelFile) -> Parser:
     contents = parser_file.unpack(file)
     settings = ParserSettings.from_json(setting(contents.settings, "parameters", dict))
     parser = Parser(**vars(settings))
-    model = ParserModel(contents.arc_map, shares_from_json(contents.settings.get("columns")))
+    kept = {"structure": "spanning", "structure_reason": ""} | contents.settings
+    structure, reason = setting(kept, "structure", str), setting(kept, "structure_reason", str)
+    if (structure, contents.pruner is None) not in ((SPANNING, True), (SPANNING, False), (PROJECTIVE, False)):
+        raise FileFormatError(f"its structure is {structure[:40]!r}, expected spanning or projective trees")
+    columns = shares_from_json(contents.settings.get("columns"))
+    model = ParserModel(contents.arc_map, columns, structure, reason, contents.pruner)
     parser._set_model(model, contents.weights)
     parser.history_ = History.from_array(contents.history)
     return parser

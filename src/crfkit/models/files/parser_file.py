@@ -5,6 +5,7 @@
     label_counts  how many labels each of the latter has weights for; `labels` are these, ascending
     weights       [D] those of arcs, then those of labels, feature by feature
     history       of the training
+    pruner_…      the first four and weights of the first-order model that prunes arcs, where there is one
 
 Every rule is checked here, but for two that the native core sees to: keys ascend, and so do the labels of a feature.
 """
@@ -12,10 +13,11 @@ Every rule is checked here, but for two that the native core sees to: keys ascen
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.errors import FileFormatError, reword
-from crfkit.features import FEATURE_SET, ArcMap
+from crfkit.features import FEATURE_SET, ArcMap, ArcPruner
 from crfkit.models.files.file_arrays import (
     array,
     compact,
@@ -23,11 +25,13 @@ from crfkit.models.files.file_arrays import (
     integers,
     read_history,
     read_weights,
+    setting,
 )
 from crfkit.models.files.model_file import Array, ModelFile
 
 TYPE = "Parser"
 MAX_LABELS = 10_000
+PRUNER = "pruner_"  # what the names of its arrays begin with
 
 
 class ParserContents(NamedTuple):
@@ -37,20 +41,19 @@ class ParserContents(NamedTuple):
     arc_map: ArcMap
     weights: Float64s  # [D]
     history: Float64s  # [iterations, 5]
+    pruner: ArcPruner | None = None
 
 
 def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFile:
     """The model file of a parser."""
-    layout = contents.arc_map.layout
-    arrays: dict[str, Array] = {
-        "arc_keys": layout.arc_keys,
-        "label_keys": layout.label_keys,
-        "label_counts": compact(np.diff(layout.pair_ptr)),
-        "labels": compact(layout.pair_labels),
-        "weights": contents.weights.astype(np.float32) if single_precision else contents.weights,
-        "history": contents.history,
-    }
+    precision = np.float32 if single_precision else np.float64
+    arrays = _pack_map(contents.arc_map, contents.weights.astype(precision, copy=False), "")
+    arrays["history"] = contents.history
     settings = {**contents.settings, "labels": list(contents.arc_map.labels), "features": FEATURE_SET}
+    pruner = contents.pruner
+    if pruner is not None:
+        arrays |= _pack_map(pruner.arc_map, pruner.weights.astype(np.float32), PRUNER)
+        settings["pruning"] = {"threshold": pruner.threshold, "most": pruner.most}
     return ModelFile(TYPE, settings, arrays)
 
 
@@ -63,18 +66,46 @@ def unpack(file: ModelFile) -> ParserContents:
     if count_setting(settings, "features") != FEATURE_SET:
         raise FileFormatError(f"it has features of another version, expected version {FEATURE_SET}")
     settings.pop("features")
-    arc_keys, label_keys = _keys(file, "arc_keys"), _keys(file, "label_keys")
-    counts, pairs = integers(file, "label_counts", len(labels) + 1), integers(file, "labels", len(labels))
+    arc_map, weights = _unpack_map(file, labels, "")
+    pruner = None
+    if "pruning" in settings:
+        pruner = _unpack_pruner(file, labels, settings.pop("pruning"))
+    return ParserContents(settings, arc_map, weights, read_history(file), pruner)
+
+
+def _pack_map(arc_map: ArcMap, weights: npt.NDArray[Any], prefix: str) -> dict[str, Array]:
+    layout = arc_map.layout
+    return {
+        f"{prefix}arc_keys": layout.arc_keys,
+        f"{prefix}label_keys": layout.label_keys,
+        f"{prefix}label_counts": compact(np.diff(layout.pair_ptr)),
+        f"{prefix}labels": compact(layout.pair_labels),
+        f"{prefix}weights": weights,
+    }
+
+
+def _unpack_map(file: ModelFile, labels: list[str], prefix: str) -> tuple[ArcMap, Float64s]:
+    arc_keys, label_keys = _keys(file, f"{prefix}arc_keys"), _keys(file, f"{prefix}label_keys")
+    counts = integers(file, f"{prefix}label_counts", len(labels) + 1)
+    pairs = integers(file, f"{prefix}labels", len(labels))
     if len(counts) != len(label_keys) or int(counts.sum()) != len(pairs):
         raise FileFormatError("the labels of its features do not add up")
-    weights = read_weights(file, len(arc_keys) + len(pairs))
-    history = read_history(file)
+    weights = read_weights(file, len(arc_keys) + len(pairs), f"{prefix}weights")
     ptr = offsets(counts)
     try:
         arc_map = ArcMap.of(labels, arc_keys, label_keys, ptr, pairs.astype(np.int32))
     except ValueError as error:
         raise reword(error, str(error)) from None
-    return ParserContents(settings, arc_map, weights, history)
+    return arc_map, weights
+
+
+def _unpack_pruner(file: ModelFile, labels: list[str], limits: Any) -> ArcPruner:
+    if not isinstance(limits, dict):
+        raise FileFormatError("its pruning is no table of settings")
+    threshold, most = setting(limits, "threshold", (float, int)), setting(limits, "most", int)
+    if not 0 <= threshold <= 1 or not 1 <= most < 2**31:
+        raise FileFormatError("its pruning has a threshold outside 0 … 1, or keeps no heads")
+    return ArcPruner(*_unpack_map(file, labels, PRUNER), float(threshold), most)
 
 
 def _keys(file: ModelFile, name: str) -> Int64s:

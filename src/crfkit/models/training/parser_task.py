@@ -20,14 +20,15 @@ from crfkit.features import (
     encode_sentences,
     known_trees,
     labels_of,
+    lift_crossing_arcs,
 )
-from crfkit.inference import TreeParser
 from crfkit.models.checks import read_sample_weight
 from crfkit.models.parser_model import ParserModel
 from crfkit.models.settings import PARSER_OPTIMIZER, ParserSettings
 from crfkit.models.training.data_warnings import filled_shares
 from crfkit.models.training.fingerprint import Fingerprint
-from crfkit.models.training.progress import count_of
+from crfkit.models.training.progress import Report, count_of
+from crfkit.models.training.pruning import PROJECTIVE, TrainingTrees, choose_structure, train_pruner
 from crfkit.models.training.train import Plan
 from crfkit.objective import Objective
 from crfkit.optimizers import Choice
@@ -67,8 +68,15 @@ class ParserTask:
             raise EmptyDataError(
                 f"{_name_data('sentences', sentences)}: no word has a head, expected trees to learn from"
             )
-        arc_map = ArcMap.learn(treebank, trees, labels, self.settings.min_count)
-        model = ParserModel(arc_map, filled_shares(sentences))
+        encoded = TrainingTrees(treebank, trees, tuple(labels), weights)
+        structure, reason = choose_structure(self.settings, encoded)
+        pruner = None
+        if structure == PROJECTIVE or self.settings.order > 1:
+            Report(plan.verbose).stage(f"{reason}; a first-order model that prunes arcs")
+            pruner = train_pruner(self.settings, encoded, n_threads)
+            trees = lift_crossing_arcs(treebank, trees)
+        arc_map = ArcMap.learn(treebank, trees, labels, self.settings.min_count, self.settings.order)
+        model = ParserModel(arc_map, filled_shares(sentences), structure, reason, pruner)
         dev = None if plan.dev is None else check_sentences(plan.dev, "dev")
         return EncodedTrees(self.settings, model, sentences, treebank, trees, weights, dev, plan.metric)
 
@@ -93,13 +101,24 @@ class EncodedTrees:
 
     def objective(self, n_threads: int, start: Float64s | None) -> Objective:
         """What training minimises."""
-        loss = self.model.arc_map.loss(
-            self.treebank,
-            self.trees,
-            sample_weight=self.sample_weight,
-            single_root=self.settings.single_root,
-            n_threads=n_threads,
-        )
+        single_root, pruner = self.settings.single_root, self.model.pruner
+        if pruner is None:
+            loss = self.model.arc_map.loss(
+                self.treebank,
+                self.trees,
+                sample_weight=self.sample_weight,
+                single_root=single_root,
+                n_threads=n_threads,
+            )
+        else:
+            loss = self.model.arc_map.second_order_loss(
+                self.treebank,
+                self.trees,
+                pruner.candidates(self.treebank, self.trees, single_root=single_root, n_threads=n_threads),
+                sample_weight=self.sample_weight,
+                single_root=single_root,
+                n_threads=n_threads,
+            )
         return Objective(loss, l1=self.settings.l1, l2=self.settings.l2)
 
     def choose(self) -> Choice:
@@ -110,17 +129,17 @@ class EncodedTrees:
         """The score of weights on held-out sentences, if there are such."""
         if self.dev is None:
             return None
-        dev, arc_map, settings = self.dev, self.model.arc_map, self.settings
+        dev, model, settings = self.dev, self.model, self.settings
         check_trees(dev, single_root=False)
         treebank = encode_sentences(dev)
-        if not right_words(dev, arc_map.labels).counted.any():
+        if not right_words(dev, model.arc_map.labels).counted.any():
             raise EmptyDataError(
                 f"{_name_data('dev', dev)}: no word has a head and a label, expected trees to compare with"
             )
-        measure = tree_measure(self.metric, dev, arc_map.labels)
+        measure = tree_measure(self.metric, dev, model.arc_map.labels)
 
         def score(weights: Float64s) -> float:
-            parser = TreeParser(arc_map.layout, weights, single_root=settings.single_root)
+            parser = model.parser(weights, single_root=settings.single_root)
             heads, labels = parser.decode(
                 treebank, minimum_risk=settings.decode == "mbr", n_threads=n_threads
             )
