@@ -28,8 +28,8 @@ KnownTrees known_trees(const Treebank& treebank, const Array<std::int32_t>& head
     return known;
 }
 
-SumsOf sums_of(bool one_root) {
-    return [one_root] { return projective_sums(one_root); };
+SumsOf sums_of(bool projective, bool one_root) {
+    return [=] { return projective ? projective_sums(one_root) : spanning_sums(one_root); };
 }
 
 // Heads [T] of all sentences without crossing arcs, where all are known.
@@ -97,12 +97,12 @@ void bind_answers(nb::module_& m) {
         .def(
             "__init__",
             [](SecondOrderParser* self, std::shared_ptr<PruningModel> pruning,
-               std::shared_ptr<ArcLayout> layout, const Array<double>& w, bool one_root) {
+               std::shared_ptr<ArcLayout> layout, const Array<double>& w, bool projective, bool one_root) {
                 check_size("w", w.size(), layout->n_weights());
                 new (self) SecondOrderParser(std::move(pruning), std::move(layout), w.data(), one_root,
-                                             sums_of(one_root));
+                                             sums_of(projective, one_root));
             },
-            "pruning"_a, "layout"_a, "w"_a, "one_root"_a)
+            "pruning"_a, "layout"_a, "w"_a, "projective"_a, "one_root"_a)
         .def(
             "decode",
             [](const SecondOrderParser& self, const Treebank& treebank, bool minimum_risk, int n_threads) {
@@ -181,13 +181,13 @@ void bind_second_order(nb::module_& m) {
         "second_order_loss",
         [](std::shared_ptr<ArcLayout> layout, std::shared_ptr<Treebank> treebank,
            const Array<std::int32_t>& heads, const Array<std::int32_t>& labels, const Array<double>& weights,
-           const CandidateArcs& candidates, bool one_root, int n_threads) {
+           const CandidateArcs& candidates, bool projective, bool one_root, int n_threads) {
             KnownTrees trees{copy(view(heads)), copy(view(labels)), copy(view(weights))};
             const LockRelease release;
             return second_order_loss(std::move(layout), std::move(treebank), std::move(trees), candidates,
-                                     sums_of(one_root), n_threads);
+                                     sums_of(projective, one_root), n_threads);
         },
-        "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "candidates"_a, "one_root"_a,
+        "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "candidates"_a, "projective"_a, "one_root"_a,
         "n_threads"_a);
 }
 

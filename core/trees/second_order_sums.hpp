@@ -40,4 +40,8 @@ using SumsOf = std::function<std::unique_ptr<SecondOrderSums>()>;
 // Over projective trees, exactly.
 std::unique_ptr<SecondOrderSums> projective_sums(bool one_root);
 
+// Over all trees, approximately (spanning_sums.cpp): log Z and probabilities by belief propagation, the
+// Hessian–vector product by differences, best trees by hill climbing.
+std::unique_ptr<SecondOrderSums> spanning_sums(bool one_root);
+
 }  // namespace crfkit

@@ -314,6 +314,7 @@ def second_order_loss(
     labels: Int32s,
     weights: Float64s,
     candidates: CandidateArcs,
+    projective: bool,
     one_root: bool,
     n_threads: int,
 ) -> DataLoss: ...
@@ -429,7 +430,9 @@ class PruningModel:
 def lifted_heads(treebank: Treebank, heads: Int32s) -> Int32s: ...
 
 class SecondOrderParser:
-    def __init__(self, pruning: PruningModel, layout: ArcLayout, w: Float64s, one_root: bool) -> None: ...
+    def __init__(
+        self, pruning: PruningModel, layout: ArcLayout, w: Float64s, projective: bool, one_root: bool
+    ) -> None: ...
     def decode(
         self, treebank: Treebank, minimum_risk: bool = False, n_threads: int = 1
     ) -> tuple[Int32s, Int32s]: ...

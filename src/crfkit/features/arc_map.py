@@ -93,13 +93,15 @@ class ArcMap:
         trees: KnownTrees,
         candidates: _core.CandidateArcs,
         *,
+        projective: bool = True,
         sample_weight: npt.ArrayLike | None = None,
         single_root: bool = True,
         n_threads: int = 1,
     ) -> _core.DataLoss:
-        """The loss of projective trees of these arcs, which are scored by siblings and grandparents too.
+        """The loss of trees of these arcs, which are scored by siblings and grandparents too.
 
-        Z sums over all such trees and labels. Where all heads of a sentence are known, they are such a tree.
+        Where all heads of a sentence are known, they are such a tree. Of projective trees the sums are exact; else they
+        are those of belief propagation.
         """
         return _core.second_order_loss(
             self.layout,
@@ -108,6 +110,7 @@ class ArcMap:
             trees.labels,
             sequence_weights(sample_weight, treebank.n_sentences),
             candidates,
+            projective,
             single_root,
             n_threads,
         )

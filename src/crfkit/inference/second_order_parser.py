@@ -8,7 +8,11 @@ from crfkit.errors import ArgumentError
 
 
 class SecondOrderParser(_core.SecondOrderParser):
-    """Trees of the arcs that a first-order model leaves over, with scores of siblings and grandparents."""
+    """Trees of the arcs that a first-order model leaves over, with scores of siblings and grandparents.
+
+    Of projective trees all answers are exact. Else log Z and probabilities are those of belief propagation, the best tree is
+    one that no change of a single head improves, and the k best are those with the highest product of arc probabilities.
+    """
 
     def __init__(
         self,
@@ -16,10 +20,11 @@ class SecondOrderParser(_core.SecondOrderParser):
         layout: _core.ArcLayout,
         weights: Float64s,
         *,
+        projective: bool = True,
         single_root: bool = True,
     ) -> None:
         if not np.isfinite(weights).all():
             raise ArgumentError("SecondOrderParser: a weight is NaN or infinite, expected finite numbers.")
         weights = np.ascontiguousarray(weights, dtype=np.float64)
-        super().__init__(pruning, layout, weights, bool(single_root))
+        super().__init__(pruning, layout, weights, bool(projective), bool(single_root))
         self.single_root = bool(single_root)

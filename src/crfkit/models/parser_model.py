@@ -30,7 +30,10 @@ class ParserModel(NamedTuple):
         layout = self.arc_map.layout
         if self.pruner is None:
             return TreeParser(layout, weights, single_root=single_root)
-        return SecondOrderParser(self.pruner.model, layout, weights, single_root=single_root)
+        projective = self.structure == "projective"
+        return SecondOrderParser(
+            self.pruner.model, layout, weights, projective=projective, single_root=single_root
+        )
 
     def transfer_weights(self, old: "ParserModel", weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another parser has too, and 0.

@@ -159,7 +159,7 @@ def _features_text(features: Any) -> str:
 
 
 def _structure_text(structure: Any) -> str:
-    return kind_of(structure).text(structure)
+    return structure if isinstance(structure, str) else kind_of(structure).text(structure)
 
 
 def _facets_text(facets: Any) -> str:

@@ -74,7 +74,8 @@ class ParserTask:
         if structure == PROJECTIVE or self.settings.order > 1:
             Report(plan.verbose).stage(f"{reason}; a first-order model that prunes arcs")
             pruner = train_pruner(self.settings, encoded, n_threads)
-            trees = lift_crossing_arcs(treebank, trees)
+            if structure == PROJECTIVE:
+                trees = lift_crossing_arcs(treebank, trees)
         arc_map = ArcMap.learn(treebank, trees, labels, self.settings.min_count, self.settings.order)
         model = ParserModel(arc_map, filled_shares(sentences), structure, reason, pruner)
         dev = None if plan.dev is None else check_sentences(plan.dev, "dev")
@@ -115,6 +116,7 @@ class EncodedTrees:
                 self.treebank,
                 self.trees,
                 pruner.candidates(self.treebank, self.trees, single_root=single_root, n_threads=n_threads),
+                projective=self.model.structure == PROJECTIVE,
                 sample_weight=self.sample_weight,
                 single_root=single_root,
                 n_threads=n_threads,
