@@ -14,8 +14,8 @@ void bind_chain(nanobind::module_& m);            // the questions on one chain
 void bind_chain_batch(nanobind::module_& m);      // sums and best labels of many chains
 void bind_trees(nanobind::module_& m);            // the questions on spanning trees
 void bind_parser(nanobind::module_& m);
-void bind_second_order(nanobind::module_& m);           // treebanks: features, training and parsing
-void bind_designs(nanobind::module_& m);          // layouts of weights, and designs of data sets
+void bind_second_order(nanobind::module_& m);  // treebanks: features, training and parsing
+void bind_designs(nanobind::module_& m);       // layouts of weights, and designs of data sets
 void bind_questions(nanobind::module_& m);   // every question on data sets at the weights of a trained model
 void bind_lattices(nanobind::module_& m);    // nodes and arcs with features of their own
 void bind_paths(nanobind::module_& m);       // the questions on the paths of any graph

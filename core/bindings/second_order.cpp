@@ -159,8 +159,10 @@ void bind_answers(nb::module_& m) {
                 return nb::make_tuple(arcs.take(), others.take(), new_array(found.scores));
             },
             "treebank"_a, "n"_a,
-            "The parts of sentence n: arcs [A, 2] (head, dependent), those of second order [P, 5] (0 siblings, 1 "
-            "grandparent; 0 left, 1 right; head; sibling or grandparent; dependent; −1: none), and scores: [A · R] of "
+            "The parts of sentence n: arcs [A, 2] (head, dependent), those of second order [P, 5] (0 "
+            "siblings, 1 "
+            "grandparent; 0 left, 1 right; head; sibling or grandparent; dependent; −1: none), and scores: "
+            "[A · R] of "
             "labelled arcs, then [P].")
         .def(
             "marginals",
@@ -187,8 +189,8 @@ void bind_second_order(nb::module_& m) {
             return second_order_loss(std::move(layout), std::move(treebank), std::move(trees), candidates,
                                      sums_of(projective, one_root), n_threads);
         },
-        "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "candidates"_a, "projective"_a, "one_root"_a,
-        "n_threads"_a);
+        "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "candidates"_a, "projective"_a,
+        "one_root"_a, "n_threads"_a);
 }
 
 }  // namespace crfkit

@@ -32,6 +32,7 @@ std::vector<Arc> Pruner::find(const Treebank& treebank, std::int64_t n, const Kn
     for (std::int32_t m = 1; m <= n_words; ++m) add_likely(m, n_words, found);
     if (known) known->forbid(first, n_words, tree.n_labels, scores_.data());
     std::vector<std::int32_t> heads = best_tree(tree).heads;
+    for (std::int32_t m = 1; m <= n_words; ++m) found.push_back({heads[m - 1], m});
     lift_crossing_arcs(heads);
     for (std::int32_t m = 1; m <= n_words; ++m) {
         found.push_back({heads[m - 1], m});

@@ -133,9 +133,6 @@ class PartSequence final : public SequenceLoss {
         source_.forbid(n_, parts().arcs(), scores_.data());
         probs_.resize(features_.n_scores());
         const double log_z = sums_->marginals(R(), scores_.data(), probs_.data());
-        if (log_z == kNever)
-            throw std::invalid_argument("sentence " + std::to_string(n_) +
-                                        ": no projective tree agrees with the heads that are known");
         for (std::int64_t i = 0; i < features_.n_scores(); ++i) residuals[i] -= probs_[i];
         return log_z;
     }
@@ -207,6 +204,62 @@ class PartMistakes final : public Mistakes {
     Buffer<double> weights_, scores_;
 };
 
+KnownTrees checked(KnownTrees trees, const ArcLayout& layout, const Treebank& treebank) {
+    trees.check(treebank, layout.n_labels());
+    return trees;
+}
+
+// All arcs of a sentence that agree with what is known, and those that were candidates before.
+std::vector<Arc> agreeing_arcs(std::span<const std::int32_t> heads, std::span<const Arc> candidates) {
+    std::vector<Arc> arcs(candidates.begin(), candidates.end());
+    const auto n = static_cast<std::int32_t>(heads.size());
+    for (std::int32_t m = 1; m <= n; ++m)
+        for (std::int32_t h = 0; h <= n; ++h)
+            if (h != m && (heads[m - 1] < 0 || heads[m - 1] == h)) arcs.push_back({h, m});
+    std::sort(arcs.begin(), arcs.end());
+    arcs.erase(std::unique(arcs.begin(), arcs.end()), arcs.end());
+    return arcs;
+}
+
+// The candidates, and where no tree of them agrees with the heads that are known, all arcs that do. Throws
+// std::invalid_argument where still no tree agrees.
+CandidateArcs with_agreeing_trees(CandidateArcs candidates, const Treebank& treebank, const KnownTrees& trees,
+                                  const SumsOf& open) {
+    const std::unique_ptr<SecondOrderSums> sums = open();
+    Buffer<double> scores, probs;
+    const auto agrees = [&](std::int64_t n, std::span<const Arc> arcs) {
+        sums->load(treebank.length(n), arcs);
+        scores.assign(sums->parts().n_scores(1), 0.0);
+        probs.resize(scores.size());
+        for (std::size_t i = 0; i < arcs.size(); ++i)
+            if (const std::int32_t head = trees.heads[treebank.sentence_ptr[n] + arcs[i].dependent - 1];
+                head >= 0 && head != arcs[i].head)
+                scores[static_cast<std::int64_t>(i)] = kNever;
+        try {
+            return sums->marginals(1, scores.data(), probs.data()) > kNever;
+        } catch (const NoTree&) {
+            return false;
+        }
+    };
+    CandidateArcs found;
+    for (std::int64_t n = 0; n < treebank.n_sentences(); ++n) {
+        const std::span heads(trees.heads.data() + treebank.sentence_ptr[n],
+                              static_cast<std::size_t>(treebank.length(n)));
+        std::vector<Arc> arcs(candidates.of(n).begin(), candidates.of(n).end());
+        const bool partly =
+            std::any_of(heads.begin(), heads.end(), [](std::int32_t head) { return head < 0; });
+        if (partly && !agrees(n, arcs)) {
+            arcs = agreeing_arcs(heads, arcs);
+            if (!agrees(n, arcs))
+                throw std::invalid_argument("sentence " + std::to_string(n) +
+                                            ": no projective tree agrees with the heads that are known");
+        }
+        found.arcs.insert(found.arcs.end(), arcs.begin(), arcs.end());
+        found.sentence_ptr.push_back(static_cast<std::int64_t>(found.arcs.size()));
+    }
+    return found;
+}
+
 class SecondOrderLoss final : public DataLoss {
   public:
     SecondOrderLoss(std::shared_ptr<const ArcLayout> layout, std::shared_ptr<const Treebank> treebank,
@@ -214,11 +267,9 @@ class SecondOrderLoss final : public DataLoss {
         : DataLoss(layout->n_weights(), treebank->n_sentences(), threads),
           layout_(std::move(layout)),
           treebank_(std::move(treebank)),
-          trees_(std::move(trees)),
-          candidates_(std::move(candidates)),
-          sequences_(*layout_, *treebank_, trees_, candidates_, std::move(sums)) {
-        trees_.check(*treebank_, layout_->n_labels());
-    }
+          trees_(checked(std::move(trees), *layout_, *treebank_)),
+          candidates_(with_agreeing_trees(std::move(candidates), *treebank_, trees_, sums)),
+          sequences_(*layout_, *treebank_, trees_, candidates_, std::move(sums)) {}
 
     double evaluate(const double* w, double* gradient) override {
         return summed_.evaluate(sequences_, w, nullptr, gradient, n_threads);

@@ -80,8 +80,9 @@ def test_options_reach_the_parser() -> None:
             "--quiet",
             "--multi-root",
             "--decode",
-            "mbr",
+            "best",
         ),
+        *("--structure", "spanning", "--order", "1"),
         *("--l1", "0.001", "--l2", "0.2", "--min-count", "2", "--max-iterations", "3"),
     )
     parser = crfkit.load("m.parser")
@@ -93,8 +94,10 @@ def test_options_reach_the_parser() -> None:
         "l1": 0.001,
         "l2": 0.2,
         "single_root": False,
-        "decode": "mbr",
+        "decode": "best",
         "min_count": 2,
+        "structure": "spanning",
+        "order": 1,
         "n_threads": None,
     }
 

@@ -115,8 +115,9 @@ def test_parsers_have_verbose_too(capsys: pytest.CaptureFixture[str]) -> None:
     Parser().fit([Sentence(words)], verbose=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "encoding 1 sentences"
-    assert lines[1].startswith("minimising over ")
-    assert lines[2].startswith("iteration    1  objective")
+    assert lines[1].startswith("projective trees: 0.00% of the words of the training set have crossing arcs")
+    assert lines[2].startswith("minimising over ")
+    assert lines[3].startswith("iteration    1  objective")
 
 
 def test_bad_values_of_verbose() -> None:

@@ -28,6 +28,7 @@ from crfkit.errors import UnsupportedError
 from crfkit.features import Template
 from crfkit.models.kinds import KINDS as KINDS_OF_STRUCTURES
 from crfkit.models.kinds import kind_of
+from tests.models.first_order import first_order
 from tests.models.test_new_structure import SecondOrder
 from tests.oracles.treebanks import random_treebank
 
@@ -109,7 +110,7 @@ def with_many_labels(*, restricted: bool) -> Structure:
 
 def with_trees() -> Structure:
     """Sentences with trees."""
-    return Structure(Parser, (random_treebank([2, 4, 3, 5], 0),), random_treebank([3, 4], 1), {})
+    return Structure(first_order, (random_treebank([2, 4, 3, 5], 0),), random_treebank([3, 4], 1), {})
 
 
 def with_second_order() -> Structure:

@@ -29,6 +29,7 @@ from crfkit.data import EmptyNode, Multiword, Sentence, Word, read_conllu
 from crfkit.errors import ArgumentError, TreeError, UnsupportedError
 from crfkit.inference import decode, log_partition, marginals
 from crfkit.models import Progress, TrainingInterrupted, model_type
+from tests.models.first_order import first_order
 from tests.oracles.treebanks import random_treebank
 
 TREES = random_treebank([1, 3, 5, 8, 13, 4, 6] * 3, 0)
@@ -41,7 +42,7 @@ def words_of(sentences: list[Sentence]) -> list[tuple[int | None, str]]:
 
 @pytest.fixture(scope="module")
 def parser() -> Parser:
-    return Parser(l2=0.01, n_threads=1).fit(TREES)
+    return first_order(l2=0.01, n_threads=1).fit(TREES)
 
 
 def test_training_trees_are_learned(parser: Parser) -> None:
@@ -55,7 +56,7 @@ def test_all_optimizers_reach_the_same_minimum(optimizer: Any) -> None:
     few = TREES[:8]
     found = {}
     for one in (LBFGS(), optimizer):
-        parser = Parser(optimizer=one, l2=1.0).fit(few)
+        parser = first_order(optimizer=one, l2=1.0).fit(few)
         found[type(one).__name__] = float(
             -parser.log_likelihood(few).sum() + 0.5 * float(parser.weights_ @ parser.weights_)
         )
@@ -66,15 +67,15 @@ def test_all_optimizers_reach_the_same_minimum(optimizer: Any) -> None:
     "optimizer", [AveragedPerceptron(20), PassiveAggressive(20), AROW(20)], ids=lambda one: type(one).__name__
 )
 def test_parsers_learn_from_mistakes(optimizer: Any) -> None:
-    assert Parser(optimizer=optimizer).fit(TREES).score(TREES) > 0.95
+    assert first_order(optimizer=optimizer).fit(TREES).score(TREES) > 0.95
     partial = random_treebank([3, 5, 8, 6] * 4, 2, unknown=0.5)
-    parser = Parser(optimizer=optimizer).fit(partial)
+    parser = first_order(optimizer=optimizer).fit(partial)
     assert parser.history_[-1].objective < 0.1 * parser.history_[1].objective
 
 
 def test_same_bits_for_any_number_of_threads() -> None:
     weights = [
-        Parser(optimizer=AdaGrad(max_iterations=2, rate=0.3, batch=5), n_threads=n)
+        first_order(optimizer=AdaGrad(max_iterations=2, rate=0.3, batch=5), n_threads=n)
         .fit(TREES)
         .weights_.tobytes()
         for n in (1, 2, 4)
@@ -103,7 +104,7 @@ def test_answers_are_those_of_inference_on_the_scores(parser: Parser) -> None:
 
 
 def test_minimum_risk_has_the_most_arcs_in_expectation() -> None:
-    parser = Parser(optimizer=AdaGrad(max_iterations=1, rate=0.05), l2=3.0, decode="mbr").fit(TREES)
+    parser = first_order(optimizer=AdaGrad(max_iterations=1, rate=0.05), l2=3.0, decode="mbr").fit(TREES)
     differ = 0
     for sentence in NEW + TREES:
         p = parser.arc_probabilities([sentence], labelled=True)[0]
@@ -123,7 +124,7 @@ def test_minimum_risk_has_the_most_arcs_in_expectation() -> None:
 def test_partly_known_trees_teach_what_they_say() -> None:
     """Heads that are left out change the weights, and the trees that agree count together."""
     partial = random_treebank([3, 5, 8, 6] * 4, 2, unknown=0.5)
-    parser = Parser(optimizer=LBFGS(max_iterations=60), l2=0.01).fit(partial)
+    parser = first_order(optimizer=LBFGS(max_iterations=60), l2=0.01).fit(partial)
     parsed = parser.predict(partial)
     known = [
         (word.head == gold.head or gold.head is None) and (word.deprel == gold.deprel or gold.deprel == "_")
@@ -137,13 +138,13 @@ def test_partly_known_trees_teach_what_they_say() -> None:
 def test_roots() -> None:
     forest = random_treebank([5, 8, 6] * 4, 3, single_root=False)
     with pytest.raises(TreeError, match=r"<stream>:\d+"):
-        Parser().fit(forest)
-    parser = Parser(single_root=False, l2=0.01).fit(forest)
+        first_order().fit(forest)
+    parser = first_order(single_root=False, l2=0.01).fit(forest)
     assert max(sum(word.head == 0 for word in one.words) for one in parser.predict(forest)) > 1
     assert all(
         record.objective > 0 for record in parser.history_[1:]
     )  # the right trees are among those summed
-    single = Parser(l2=0.01).fit(TREES)
+    single = first_order(l2=0.01).fit(TREES)
     assert all(sum(word.head == 0 for word in one.words) == 1 for one in single.predict(forest))
 
 
@@ -184,7 +185,7 @@ def test_lengths(parser: Parser, n_words: int) -> None:
 
 
 def test_training_on_a_long_sentence() -> None:
-    trained = Parser(optimizer=SGD(max_iterations=1, rate=0.01)).fit(random_treebank([150], 6))
+    trained = first_order(optimizer=SGD(max_iterations=1, rate=0.01)).fit(random_treebank([150], 6))
     assert np.isfinite(trained.weights_).all()
 
 
@@ -232,8 +233,8 @@ def test_damaged_files_are_refused(parser: Parser, tmp_path: Path) -> None:
 
 
 def test_l1_leaves_weights_out() -> None:
-    dense = Parser(optimizer=AdaGrad(max_iterations=5, rate=0.3), l2=0.1).fit(TREES)
-    sparse = Parser(optimizer=AdaGrad(max_iterations=5, rate=0.3), l1=0.5, l2=0.1).fit(TREES)
+    dense = first_order(optimizer=AdaGrad(max_iterations=5, rate=0.3), l2=0.1).fit(TREES)
+    sparse = first_order(optimizer=AdaGrad(max_iterations=5, rate=0.3), l1=0.5, l2=0.1).fit(TREES)
     assert 0 < len(sparse.weights_) < 0.5 * len(dense.weights_)
     assert (sparse.weights_ != 0).all()
     assert sparse.score(TREES) > 0.5
@@ -245,7 +246,7 @@ def test_dev_sentences_choose_the_weights() -> None:
     def note(progress: Progress) -> None:
         seen.append(progress)
 
-    parser = Parser(optimizer=AdaGrad(max_iterations=12, rate=0.5), l2=0.01).fit(
+    parser = first_order(optimizer=AdaGrad(max_iterations=12, rate=0.5), l2=0.01).fit(
         TREES, dev=NEW, patience=3, callback=note
     )
     scores = [step.dev_score for step in seen]
@@ -267,7 +268,7 @@ def test_dev_sentences_choose_the_weights() -> None:
 )
 def test_dev_sentences_need_trees(dev: list[Sentence], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
-        Parser().fit(TREES, dev=dev)
+        first_order().fit(TREES, dev=dev)
 
 
 def test_words_that_are_partly_known_do_not_count(parser: Parser) -> None:
@@ -295,8 +296,8 @@ def test_words_made_by_hand_are_checked(parser: Parser, change: dict[str, Any], 
     first, second = NEW[1].words[:2]
     wrong = [Sentence([first._replace(**change), second._replace(head=1)])]
     questions: list[Any] = [
-        Parser().fit,
-        lambda sentences: Parser().fit(TREES, dev=sentences),
+        first_order().fit,
+        lambda sentences: first_order().fit(TREES, dev=sentences),
         parser.score,
         parser.log_likelihood,
     ]
@@ -307,7 +308,7 @@ def test_words_made_by_hand_are_checked(parser: Parser, change: dict[str, Any], 
 
 def test_roots_that_are_set_after_training(tmp_path: Path) -> None:
     three = [Sentence([word._replace(head=0, deprel="a") for word in NEW[2].words[:3]])]
-    parser = Parser(single_root=False, l2=0.01).fit(three)
+    parser = first_order(single_root=False, l2=0.01).fit(three)
     assert [head for head, _ in words_of(parser.predict(three))] == [0, 0, 0]
     parser.set_params(single_root=True)
     parser.save(tmp_path / "one.parser")
@@ -317,8 +318,8 @@ def test_roots_that_are_set_after_training(tmp_path: Path) -> None:
 
 
 def test_weights_count_sentences() -> None:
-    twice = Parser(optimizer=LBFGS(), l2=1.0).fit([*TREES[:6], TREES[0]])
-    weighted = Parser(optimizer=LBFGS(), l2=1.0).fit(TREES[:6], sample_weight=[2, 1, 1, 1, 1, 1])
+    twice = first_order(optimizer=LBFGS(), l2=1.0).fit([*TREES[:6], TREES[0]])
+    weighted = first_order(optimizer=LBFGS(), l2=1.0).fit(TREES[:6], sample_weight=[2, 1, 1, 1, 1, 1])
     assert twice.log_likelihood(NEW) == pytest.approx(weighted.log_likelihood(NEW), abs=1e-3)
 
 
@@ -329,7 +330,7 @@ def test_interruption_keeps_what_was_learned() -> None:
         return False
 
     with pytest.warns(TrainingInterrupted, match="of iteration 2"):
-        parser = Parser(optimizer=AdaGrad(max_iterations=50, rate=0.3)).fit(TREES, callback=interrupt)
+        parser = first_order(optimizer=AdaGrad(max_iterations=50, rate=0.3)).fit(TREES, callback=interrupt)
     assert parser.n_iter_ == 2
     assert parser.score(TREES) > 0.3
 
@@ -363,7 +364,7 @@ def conllu(*rows: tuple[str, str]) -> list[Sentence]:
 )
 def test_what_cannot_be_learned_from_is_refused(sentences: Any, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
-        Parser().fit(sentences)
+        first_order().fit(sentences)
 
 
 @pytest.mark.parametrize(
@@ -382,15 +383,15 @@ def test_what_cannot_be_learned_from_is_refused(sentences: Any, complaint: str) 
 )
 def test_parameters_that_make_no_sense_are_refused(params: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
-        Parser(**params).fit(TREES)
+        first_order(**params).fit(TREES)
 
 
 def test_questions_without_a_model(parser: Parser) -> None:
     with pytest.raises(ValueError, match="not trained"):
-        Parser().predict(NEW)
+        first_order().predict(NEW)
     with pytest.raises(ArgumentError, match="decode"):
         parser.predict(NEW, decode="x")
     with pytest.raises(UnsupportedError, match="patience"):
-        Parser().fit(TREES, patience=2)
+        first_order().fit(TREES, patience=2)
     unknown = [Sentence([word._replace(deprel="new") for word in NEW[0].words])]
     assert parser.log_likelihood(unknown) == [-np.inf]

@@ -14,6 +14,7 @@ import pytest
 from crfkit import CRF, LBFGS, AdaGrad, Checkpoint, Parser
 from crfkit.errors import ArgumentError
 from crfkit.models import CheckpointMismatchError
+from tests.models.first_order import first_order
 from tests.oracles.treebanks import random_treebank
 
 TREES = random_treebank([1, 3, 5, 8, 4, 6] * 2, 0)
@@ -24,14 +25,15 @@ OPTIMIZERS: dict[str, Any] = {
 }
 KILLED = """
 import os, signal, sys
-from crfkit import Checkpoint, Parser
+from crfkit import Checkpoint
+from tests.models.first_order import first_order
 from tests.models.test_parser_training import DEV, OPTIMIZERS, TREES
 
 def stop(progress):
     if progress.iteration == 5:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Parser(OPTIMIZERS[sys.argv[1]], l2=0.1).fit(TREES, dev=DEV, checkpoint=Checkpoint(sys.argv[2], every=2), callback=stop)
+first_order(OPTIMIZERS[sys.argv[1]], l2=0.1).fit(TREES, dev=DEV, checkpoint=Checkpoint(sys.argv[2], every=2), callback=stop)
 """
 
 
@@ -42,13 +44,13 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(name: str, tmp_path: P
     killed = subprocess.run([sys.executable, "-c", KILLED, name, str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     seen: list[int] = []
-    again = Parser(OPTIMIZERS[name], l2=0.1).fit(
+    again = first_order(OPTIMIZERS[name], l2=0.1).fit(
         TREES,
         dev=DEV,
         checkpoint=Checkpoint(path, resume=True),
         callback=lambda progress: seen.append(progress.iteration),
     )
-    whole = Parser(OPTIMIZERS[name], l2=0.1).fit(TREES, dev=DEV)
+    whole = first_order(OPTIMIZERS[name], l2=0.1).fit(TREES, dev=DEV)
     assert seen[0] == 5
     assert again.weights_.tobytes() == whole.weights_.tobytes()
     assert again.n_iter_ == whole.n_iter_
@@ -59,7 +61,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(name: str, tmp_path: P
 def test_a_checkpoint_of_other_data_or_settings_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c"
     settings: dict[str, Any] = {"optimizer": OPTIMIZERS["AdaGrad"], "l2": 0.1}
-    Parser(**settings).fit(TREES, dev=DEV, checkpoint=Checkpoint(path, every=1))
+    first_order(**settings).fit(TREES, dev=DEV, checkpoint=Checkpoint(path, every=1))
     resume = Checkpoint(path, resume=True)
     for change, words in (
         ({"l2": 0.2}, "with l2 0.1, but it is 0.2 now"),
@@ -68,41 +70,41 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(tmp_path: Path) -> No
         ({"optimizer": LBFGS()}, "with optimizer AdaGrad"),
     ):
         with pytest.raises(CheckpointMismatchError, match=words):
-            Parser(**{**settings, **change}).fit(TREES, dev=DEV, checkpoint=resume)
+            first_order(**{**settings, **change}).fit(TREES, dev=DEV, checkpoint=resume)
     with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "metric"):
-        Parser(**settings).fit(TREES, dev=DEV, metric="uas", checkpoint=resume)
+        first_order(**settings).fit(TREES, dev=DEV, metric="uas", checkpoint=resume)
     [word, *others] = TREES[1].words
     changed = [TREES[0], type(TREES[1])([word._replace(lemma="other"), *others]), *TREES[2:]]
     with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "data"):
-        Parser(**settings).fit(changed, dev=DEV, checkpoint=resume)
+        first_order(**settings).fit(changed, dev=DEV, checkpoint=resume)
     with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "data"):
-        Parser(**settings).fit(TREES, np.full(len(TREES), 2.0), dev=DEV, checkpoint=resume)
+        first_order(**settings).fit(TREES, np.full(len(TREES), 2.0), dev=DEV, checkpoint=resume)
     with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "dev data"):
-        Parser(**settings).fit(TREES, dev=[*DEV[:-1], TREES[3]], checkpoint=resume)
+        first_order(**settings).fit(TREES, dev=[*DEV[:-1], TREES[3]], checkpoint=resume)
     with pytest.raises(CheckpointMismatchError, check=lambda error: error.name == "dev"):
-        Parser(**settings).fit(TREES, checkpoint=resume)
+        first_order(**settings).fit(TREES, checkpoint=resume)
 
 
 @pytest.mark.filterwarnings("ignore::crfkit.models.ConvergenceWarning")
 def test_a_warm_start_is_where_the_other_parser_ended(tmp_path: Path) -> None:
-    first = Parser(LBFGS(), l2=0.1).fit(TREES)
+    first = first_order(LBFGS(), l2=0.1).fit(TREES)
     first.save(tmp_path / "m.parser")
     for start in (first, tmp_path / "m.parser", str(tmp_path / "m.parser")):
-        parser = Parser(LBFGS(max_iterations=0), l2=0.1).fit(TREES, start=start)
+        parser = first_order(LBFGS(max_iterations=0), l2=0.1).fit(TREES, start=start)
         np.testing.assert_array_equal(parser.weights_, first.weights_)
 
 
 @pytest.mark.filterwarnings("ignore::crfkit.models.ConvergenceWarning")
 def test_weights_are_transferred_by_what_they_score() -> None:
     """Both parsers have some features and labels that the other one does not have."""
-    old = Parser(LBFGS(max_iterations=5), l2=0.1).fit(TREES[:6])
+    old = first_order(LBFGS(max_iterations=5), l2=0.1).fit(TREES[:6])
     more = [
         type(sentence)(
             [word._replace(deprel="z" if word.deprel == "a" else word.deprel) for word in sentence.words]
         )
         for sentence in random_treebank([4, 6], 5)
     ]
-    new = Parser(LBFGS(max_iterations=2), l2=0.1).fit([*TREES[3:9], *more])
+    new = first_order(LBFGS(max_iterations=2), l2=0.1).fit([*TREES[3:9], *more])
     first = new._model.transfer_weights(old._model, old.weights_)
     expected = weights_by_name(old)
     found = weights_by_name(new, first)
@@ -133,4 +135,4 @@ def weights_by_name(parser: Parser, weights: Any = None) -> dict[tuple[Any, ...]
 )
 def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
-        Parser().fit(TREES, **options)
+        first_order().fit(TREES, **options)

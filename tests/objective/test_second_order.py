@@ -25,7 +25,9 @@ class Case:
 
 
 def problem_of(*, single_root: bool, most: int) -> SecondOrderProblem:
-    return SecondOrderProblem(random_treebank([1, 2, 3, 4, 4], 5, single_root=single_root), single_root=single_root, most=most)
+    return SecondOrderProblem(
+        random_treebank([1, 2, 3, 4, 4], 5, single_root=single_root), single_root=single_root, most=most
+    )
 
 
 @pytest.mark.parametrize(("single_root", "most"), PROBLEMS)
@@ -76,7 +78,9 @@ def test_likelihoods_of_given_trees() -> None:
     found = parser.log_likelihoods(problem.treebank, problem.trees.heads, problem.trees.labels)
     for n in range(len(problem.sentences)):
         case = Case(problem, n)
-        agreeing = [score for tree, score in zip(case.trees, case.scores, strict=True) if problem.admits(n, tree)]
+        agreeing = [
+            score for tree, score in zip(case.trees, case.scores, strict=True) if problem.admits(n, tree)
+        ]
         assert len(agreeing) == 1
         assert found[n] == pytest.approx(agreeing[0] - case.log_z, abs=1e-10)
     heads = problem.trees.heads.copy()

@@ -43,9 +43,7 @@ class SecondOrderProblem:
 
     def candidates(self) -> _core.CandidateArcs:
         """Arcs of the training sentences."""
-        return self.pruner.candidates(
-            self.treebank, self.trees, single_root=self.single_root, n_threads=1
-        )
+        return self.pruner.candidates(self.treebank, self.trees, single_root=self.single_root, n_threads=1)
 
     def loss(self, n_threads: int = 1) -> Loss:
         """The one to be tested."""
@@ -60,15 +58,16 @@ class SecondOrderProblem:
 
     def parser(self, weights: Floats) -> SecondOrderParser:
         """The answers to be tested."""
-        return SecondOrderParser(
-            self.pruner.model, self.map.layout, weights, single_root=self.single_root
-        )
+        return SecondOrderParser(self.pruner.model, self.map.layout, weights, single_root=self.single_root)
 
     def admits(self, n: int, tree: Tree) -> bool:
         """Whether a tree of sentence n agrees with what is known."""
         at = slice(self.ptr[n], self.ptr[n + 1])
         known = zip(self.trees.heads[at].tolist(), self.trees.labels[at].tolist(), strict=True)
-        return all(h in (head, NONE) and r in (label, NONE) for (head, label), (h, r) in zip(tree, known, strict=True))
+        return all(
+            h in (head, NONE) and r in (label, NONE)
+            for (head, label), (h, r) in zip(tree, known, strict=True)
+        )
 
     def trees_of(self, n: int, arcs: set[tuple[int, int]]) -> list[Tree]:
         """All labelled projective trees of sentence n over these arcs."""
@@ -95,19 +94,21 @@ class SecondOrderProblem:
                     counts[first : first + digits] = [(int(score) >> (3 * i)) & 7 for i in range(len(some))]
         return found
 
-    def parts(
-        self, n: int, weights: Floats, pruner: ArcPruner | None = None
-    ) -> dict[tuple[int, ...], float]:
+    def parts(self, n: int, weights: Floats, pruner: ArcPruner | None = None) -> dict[tuple[int, ...], float]:
         """Scores of the parts of sentence n: (head, dependent, label), and those of second order."""
         pruner = self.pruner if pruner is None else pruner
         parser = SecondOrderParser(pruner.model, self.map.layout, weights, single_root=self.single_root)
         arcs, others, scores = parser.parts(self.treebank, n)
         R = len(self.labels)
-        keys = [(int(h), int(m), r) for h, m in arcs for r in range(R)] + [tuple(map(int, row)) for row in others]
+        keys = [(int(h), int(m), r) for h, m in arcs for r in range(R)] + [
+            tuple(map(int, row)) for row in others
+        ]
         return dict(zip(keys, scores.tolist(), strict=True))
 
 
-def projective_trees(n_words: int, arcs: set[tuple[int, int]], *, single_root: bool) -> Iterator[tuple[int, ...]]:
+def projective_trees(
+    n_words: int, arcs: set[tuple[int, int]], *, single_root: bool
+) -> Iterator[tuple[int, ...]]:
     """Heads of all trees of these arcs whose arcs, that of the root included, do not cross."""
     choices = [[h for h in range(n_words + 1) if (h, m) in arcs] for m in range(1, n_words + 1)]
     for heads in product(*choices):

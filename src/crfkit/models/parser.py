@@ -38,11 +38,11 @@ class ScoredSentence(NamedTuple):
 class Parser(Estimator):
     """A dependency parser: a conditional random field over the labelled trees of a sentence.
 
-        p(tree | sentence) = exp(Σ_m score(head of m, m, label of m)) / Z
+        p(tree | sentence) = exp(Σ over the parts of the tree (score of the part)) / Z
 
-    Z sums over all trees, projective or not. Trained by minimising Σ_n weight_n · −log p(tree_n) + l1·|w| + ½·l2·|w|².
-    Features look at form, lemma, tags and morphology of head and dependent, at their neighbours, at what stands between
-    them, and at direction and distance.
+    The parts are labelled arcs; of order 2 also pairs of adjacent siblings, and arcs with the head of their head. Z sums
+    over all trees. Trained by minimising Σ_n weight_n · −log p(tree_n) + l1·|w| + ½·l2·|w|². Features look at form, lemma,
+    tags and morphology of head and dependent, at their neighbours, at what stands between them, at direction and distance.
 
     Parameters
     ----------
@@ -51,13 +51,20 @@ class Parser(Estimator):
         from mistakes and know no penalty, the name of one, or "auto"
     l1, l2 : strengths of the penalties
     single_root : exactly one word hangs on the root; else one or more
-    decode : "best": the tree with the highest probability; "mbr": the one with the most arcs right in expectation
+    decode : "mbr": the tree with the most arcs right in expectation; "best": the one with the highest probability
     min_count : features seen at fewer arcs of the training trees are left out
+    structure : "spanning": all trees; "projective": those without crossing arcs; "auto": projective where few words of the
+        training set have crossing arcs. For the training of a projective parser such arcs are lifted: the word gets the head
+        of its head.
+    order : 1: scores of arcs; 2: of siblings and grandparents too, among the arcs that a first-order model finds likely.
+        Answers are exact, but for spanning trees of order 2: there probabilities come from belief propagation, the best tree
+        is one that no change of a single head improves, and the n best are those with the likeliest arcs.
     n_threads : None: all processors. The results do not depend on it, to the last bit.
 
     Attributes
     ----------
     classes_ : the labels of arcs, sorted
+    structure_, structure_reason_ : "spanning" or "projective", and why
     weights_ : float64[D]
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
@@ -91,10 +98,10 @@ class Parser(Estimator):
         l1: float = 0.0,
         l2: float = 1.0,
         single_root: bool = True,
-        decode: str = "best",
+        decode: str = "mbr",
         min_count: int = 1,
-        structure: str = "spanning",
-        order: int = 1,
+        structure: str = "auto",
+        order: int = 2,
         n_threads: int | None = None,
     ) -> None:
         self.optimizer = optimizer

@@ -1,6 +1,8 @@
 """What is particular to training a parser: trees to learn from, and metrics of trees."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,7 +11,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int32s
 from crfkit.data import Sentence
-from crfkit.errors import ArgumentError, EmptyDataError
+from crfkit.errors import ArgumentError, EmptyDataError, TreeError
 from crfkit.evaluation import TREE_METRICS, as_score, evaluate_trees
 from crfkit.features import (
     ArcMap,
@@ -112,15 +114,19 @@ class EncodedTrees:
                 n_threads=n_threads,
             )
         else:
-            loss = self.model.arc_map.second_order_loss(
-                self.treebank,
-                self.trees,
-                pruner.candidates(self.treebank, self.trees, single_root=single_root, n_threads=n_threads),
-                projective=self.model.structure == PROJECTIVE,
-                sample_weight=self.sample_weight,
-                single_root=single_root,
-                n_threads=n_threads,
+            candidates = pruner.candidates(
+                self.treebank, self.trees, single_root=single_root, n_threads=n_threads
             )
+            with _naming_sentences(self.sentences):
+                loss = self.model.arc_map.second_order_loss(
+                    self.treebank,
+                    self.trees,
+                    candidates,
+                    projective=self.model.structure == PROJECTIVE,
+                    sample_weight=self.sample_weight,
+                    single_root=single_root,
+                    n_threads=n_threads,
+                )
         return Objective(loss, l1=self.settings.l1, l2=self.settings.l2)
 
     def choose(self) -> Choice:
@@ -157,6 +163,18 @@ class EncodedTrees:
             "dev": "none" if dev is None else f"{len(dev)} sentences",
             "dev data": "none" if dev is None else _fingerprint(dev),
         }
+
+
+@contextmanager
+def _naming_sentences(sentences: Sequence[Sentence]) -> Iterator[None]:
+    """Say file and line for "sentence 3: …"."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.fullmatch(r"sentence (\d+): (.*)", str(error))
+        if found is None:
+            raise
+        raise TreeError(f"{sentences[int(found[1])].place(1)}: {found[2]}") from None
 
 
 def _fingerprint(sentences: Sequence[Sentence], sample_weight: Float64s | None = None) -> str:

@@ -11,7 +11,7 @@ from crfkit.objective import Objective
 from crfkit.optimizers import AdaGrad
 
 SPANNING, PROJECTIVE = "spanning", "projective"
-FEW_CROSSING = 0.02  # the share of words with crossing arcs up to which projective trees are learned
+FEW_CROSSING = 0.005  # the share of words with crossing arcs up to which projective trees are learned
 PRUNER_OPTIMIZER = AdaGrad(max_iterations=5, rate=0.1)
 
 

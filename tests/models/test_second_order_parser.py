@@ -1,0 +1,140 @@
+"""`Parser(structure=…, order=2)`: which trees it gives, its answers, files and errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crfkit import AdaGrad, Parser, load
+from crfkit.data import Sentence
+from crfkit.errors import ArgumentError, InputError, UnsupportedError
+from tests.oracles.treebanks import random_treebank
+
+TREES = random_treebank([1, 3, 5, 8, 13, 4, 6] * 3, 0)
+NEW = random_treebank([2, 7, 9], 1)
+
+
+def crosses(sentence: Sentence) -> bool:
+    spans = [sorted((word.head or 0, m)) for m, word in enumerate(sentence.words, start=1)]
+    return any(a < c < b < d for a, b in spans for c, d in spans)
+
+
+def projective(sentences: list[Sentence]) -> list[Sentence]:
+    return [sentence for sentence in sentences if not crosses(sentence)]
+
+
+@pytest.fixture(scope="module", params=["projective", "spanning"])
+def parser(request: pytest.FixtureRequest) -> Parser:
+    return Parser(l2=0.1, structure=request.param, order=2, n_threads=1).fit(TREES)
+
+
+def test_which_trees(parser: Parser) -> None:
+    assert parser.structure_ == parser.structure
+    assert parser.structure_reason_ == f"{parser.structure} trees were asked for"
+    parsed = parser.predict(TREES + NEW)
+    if parser.structure == "projective":
+        assert not any(map(crosses, parsed))
+    else:
+        assert any(map(crosses, parsed))
+    assert all(sum(word.head == 0 for word in sentence.words) == 1 for sentence in parsed)
+    assert parser.score(projective(TREES)) > 0.9
+
+
+def test_auto_chooses_by_the_training_set() -> None:
+    flat = Parser(optimizer=AdaGrad(max_iterations=1, rate=0.1)).fit(projective(TREES))
+    assert flat.structure_ == "projective"
+    assert (
+        flat.structure_reason_
+        == "projective trees: 0.00% of the words of the training set have crossing arcs"
+    )
+    assert Parser(optimizer=AdaGrad(max_iterations=1, rate=0.1)).fit(TREES).structure_ == "spanning"
+
+
+def test_probabilities(parser: Parser) -> None:
+    for p, labelled in zip(
+        parser.arc_probabilities(NEW), parser.arc_probabilities(NEW, labelled=True), strict=True
+    ):
+        np.testing.assert_allclose(p[:, 1:].sum(axis=0), 1.0, atol=1e-9)
+        np.testing.assert_allclose(labelled.sum(axis=2), p, atol=1e-12)
+    found = parser.predict_nbest(NEW, 4)
+    for trees in found:
+        probabilities = [tree.probability for tree in trees]
+        assert probabilities == sorted(probabilities, reverse=True)
+    if parser.structure == "projective":
+        likely = [trees[0].sentence for trees in found]
+        assert likely == parser.predict(NEW, decode="best")
+        best = np.exp(parser.log_likelihood(likely))
+        assert best == pytest.approx([trees[0].probability for trees in found], rel=1e-9)
+
+
+def test_a_file_gives_the_same_parser(parser: Parser, tmp_path: Path) -> None:
+    parser.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.get_params(deep=False) == parser.get_params(deep=False) | {"n_threads": None}
+    assert (again.structure_, again.structure_reason_) == (parser.structure_, parser.structure_reason_)
+    for a, b in zip(again.arc_probabilities(NEW), parser.arc_probabilities(NEW), strict=True):
+        assert a.tobytes() == b.tobytes()
+    parser.save(tmp_path / "small", single_precision=True)
+    assert load(tmp_path / "small").predict(NEW) == parser.predict(NEW)
+
+
+def test_the_same_bits_for_any_number_of_threads(parser: Parser) -> None:
+    other = Parser(l2=0.1, structure=parser.structure, order=2, n_threads=3).fit(TREES)
+    assert other.weights_.tobytes() == parser.weights_.tobytes()
+
+
+def test_partly_annotated_trees(parser: Parser) -> None:
+    some = [
+        replace(
+            one,
+            words=[
+                word._replace(head=None, deprel="_") if m % 3 == 0 else word
+                for m, word in enumerate(one.words)
+            ],
+        )
+        for one in projective(TREES)
+    ]
+    taught = Parser(l2=0.1, structure=parser.structure, order=2).fit(some)
+    assert taught.score(projective(TREES)) > 0.5
+    assert (taught.log_likelihood(some) >= taught.log_likelihood(projective(TREES)) - 1e-6).all() or (
+        parser.structure == "spanning"
+    )
+
+
+def test_no_projective_tree_agrees() -> None:
+    """Two arcs that are known cross, and a third head is unknown: no lifting says what is right."""
+    crossing = next(one for one in TREES if crosses(one) and len(one.words) > 4)
+    spans = {m: sorted((word.head or 0, m)) for m, word in enumerate(crossing.words, start=1)}
+    keep = next((m, k) for m, (a, b) in spans.items() for k, (c, d) in spans.items() if a < c < b < d)
+    words = [
+        word if m in keep else word._replace(head=None) for m, word in enumerate(crossing.words, start=1)
+    ]
+    with pytest.raises(InputError, match="no projective tree agrees"):
+        Parser(structure="projective").fit([TREES[0], replace(crossing, words=words)])
+
+
+def test_scores_of_arcs_are_not_all_there_is(parser: Parser) -> None:
+    with pytest.raises(UnsupportedError, match="siblings and grandparents"):
+        parser.arc_scores(NEW)
+
+
+def test_first_order_projective_parsers() -> None:
+    parser = Parser(l2=0.1, structure="projective", order=1).fit(TREES)
+    assert not any(map(crosses, parser.predict(NEW)))
+    assert parser.weights_.size < Parser(l2=0.1, structure="projective").fit(TREES).weights_.size
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"structure": "chain"}, "structure is 'chain', expected 'auto' or 'spanning' or 'projective'"),
+        ({"order": 3}, "order is 3, expected 1 or 2"),
+        ({"order": True}, "order is True, expected 1 or 2"),
+    ],
+)
+def test_bad_settings(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        Parser(**settings).fit(TREES)  # type: ignore[arg-type]
