@@ -2,7 +2,8 @@
 
 UD English EWT, Ancient Greek, Latin, Polish, German. Each training runs in a process of its own on one thread, in CPU
 seconds; the model is saved, loaded and asked. ``--only ours`` leaves out UDPipe, which takes many times as long, ``--dev``
-tests on dev files in place of test files, ``--quick`` is a smoke test.
+tests on dev files in place of test files, ``--quick`` is a smoke test, ``--order`` and ``--structure`` are those of the
+parser.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ class Job(NamedTuple):
     model: str
     on_dev: bool
     limit: int | None
+    order: int | None = None  # None: the default of the parser
+    structure: str | None = None
 
 
 def files_of(job: Job) -> tuple[Path, Path]:
@@ -109,7 +112,8 @@ def ours(job: Job, training: Path, test: Path, gold: list[Sentence]) -> Outcome:
     gc.collect()
     restart_peak_mb()
     start = time.process_time()
-    parser = Parser(single_root=CORPORA[job.corpus].single_root, n_threads=1).fit(sentences)
+    asked = {name: value for name in ("order", "structure") if (value := getattr(job, name)) is not None}
+    parser = Parser(single_root=CORPORA[job.corpus].single_root, n_threads=1, **asked).fit(sentences)
     fit_cpu, peak = time.process_time() - start, peak_mb()
     parser.save(job.model, single_precision=True)
     opened = load(job.model).set_params(n_threads=1)
@@ -120,6 +124,8 @@ def ours(job: Job, training: Path, test: Path, gold: list[Sentence]) -> Outcome:
         "sentences": len(sentences),
         "words": sum(len(sentence.words) for sentence in sentences),
         "labels": len(parser.classes_),
+        "order": parser.order,
+        "structure": parser.structure_reason_,
         "weights": len(parser.weights_),
         "fit_cpu": fit_cpu,
         "peak_mb": peak,  # of the whole process, the sentences included
@@ -184,7 +190,8 @@ def markdown(results: Mapping[str, Any]) -> str:
             lines.append(f"| {title} | {' | '.join(shown(outcome) for outcome in outcomes.values())} |")
         own = outcomes.get(OURS)
         if own:
-            lines += ["", f"{own['sentences']:,} sentences, {own['words']:,} words, {own['labels']} labels."]
+            size = f"{own['sentences']:,} sentences, {own['words']:,} words, {own['labels']} labels."
+            lines += ["", f"{size} Order {own['order']}; {own['structure']}."]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -195,6 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--quick", action="store_true", help="a smoke test on a few sentences")
     options.add_argument("--dev", action="store_true", help="test on the dev file where there is one")
     options.add_argument("--only", choices=["ours", "rival"], help="only crfkit, or only UDPipe")
+    options.add_argument("--order", type=int, choices=[1, 2], help="of the parser (default: its own)")
+    options.add_argument("--structure", choices=["auto", "spanning", "projective"], help="likewise")
     options.add_argument("--corpus", action="append", choices=list(CORPORA), help="only this one")
     options.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
     options.add_argument("--job", help=argparse.SUPPRESS)
@@ -208,7 +217,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         toolkits = [OURS]
     limit = QUICK if given.quick else None
     corpora = {
-        name: {toolkit: run(Job(toolkit, name, "", given.dev, limit)) for toolkit in toolkits}
+        name: {
+            toolkit: run(Job(toolkit, name, "", given.dev, limit, given.order, given.structure))
+            for toolkit in toolkits
+        }
         for name in given.corpus or CORPORA
     }
     results = {"machine": machine(), "corpora": corpora}

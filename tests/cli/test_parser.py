@@ -82,7 +82,7 @@ def test_options_reach_the_parser() -> None:
             "--decode",
             "best",
         ),
-        *("--structure", "spanning", "--order", "1"),
+        *("--structure", "spanning", "--order", "1", "--columns", "form, upos"),
         *("--l1", "0.001", "--l2", "0.2", "--min-count", "2", "--max-iterations", "3"),
     )
     parser = crfkit.load("m.parser")
@@ -98,6 +98,7 @@ def test_options_reach_the_parser() -> None:
         "min_count": 2,
         "structure": "spanning",
         "order": 1,
+        "columns": ["form", "upos"],
         "n_threads": None,
     }
 

@@ -9,4 +9,5 @@ from crfkit import Parser
 
 def first_order(*args: Any, **settings: Any) -> Parser:
     """A parser with scores of arcs alone, which gives the likeliest of all trees."""
-    return Parser(*args, **{"structure": "spanning", "order": 1, "decode": "best"} | settings)
+    usual: dict[str, Any] = {"structure": "spanning", "order": 1, "decode": "best"}
+    return Parser(*args, **usual | settings)

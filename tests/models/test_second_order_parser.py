@@ -11,6 +11,7 @@ import pytest
 from crfkit import AdaGrad, Parser, load
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, InputError, UnsupportedError
+from crfkit.models import MissingColumns
 from tests.oracles.treebanks import random_treebank
 
 TREES = random_treebank([1, 3, 5, 8, 13, 4, 6] * 3, 0)
@@ -127,11 +128,29 @@ def test_first_order_projective_parsers() -> None:
     assert parser.weights_.size < Parser(l2=0.1, structure="projective").fit(TREES).weights_.size
 
 
+def test_columns_that_may_be_read(tmp_path: Path) -> None:
+    parser = Parser(columns=["form", "upos"], optimizer=AdaGrad(max_iterations=2, rate=0.1)).fit(TREES)
+    other = [
+        replace(one, words=[word._replace(lemma="?", xpos="?", feats="Case=Voc") for word in one.words])
+        for one in NEW
+    ]
+    expected = parser.arc_probabilities(NEW)
+    parser.save(tmp_path / "m")
+    for one in (parser, load(tmp_path / "m")):
+        for a, b in zip(one.arc_probabilities(other), expected, strict=True):
+            assert a.tobytes() == b.tobytes()
+    blind = [replace(one, words=[word._replace(upos="_") for word in one.words]) for one in NEW]
+    with pytest.warns(MissingColumns, match="UPOS tags"):
+        parser.predict(blind)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"structure": "chain"}, "structure is 'chain', expected 'auto' or 'spanning' or 'projective'"),
         ({"order": 3}, "order is 3, expected 1 or 2"),
+        ({"columns": "upos"}, "columns is 'upos', expected None or a list of some of form, lemma"),
+        ({"columns": ["deprel"]}, "columns has 'deprel', expected some of form, lemma, upos, xpos, feats"),
         ({"order": True}, "order is True, expected 1 or 2"),
     ],
 )

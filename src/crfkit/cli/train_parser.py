@@ -18,7 +18,7 @@ def new_parser(options: dict[str, Any]) -> "Parser":
     """An untrained parser as the options of the command ask for it."""
     from crfkit.models import Parser
 
-    names = ("l2", "min_count", "structure", "order", "decode")
+    names = ("l2", "min_count", "structure", "order", "decode", "columns")
     given = {name: options[name] for name in names if options[name] is not None}
     return Parser(
         optimizer=optimizer_of(options, base=Parser().optimizer),
@@ -49,6 +49,12 @@ def new_parser(options: dict[str, Any]) -> "Parser":
     type=click.Choice(["1", "2"]),
     callback=lambda _context, _option, value: value and int(value),
     help="1: scores of arcs; 2: of siblings and grandparents too.  [default: the parser's]",
+)
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    callback=lambda _context, _option, value: value and [name.strip() for name in value.split(",")],
+    help="Which columns it may read, separated by commas: some of form, lemma, upos, xpos, feats.  [default: all]",
 )
 @l1_option
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")

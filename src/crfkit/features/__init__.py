@@ -39,6 +39,7 @@ from crfkit.features.span_lists import without_spans
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
+    COLUMNS,
     KnownTrees,
     check_sentences,
     check_trees,
@@ -64,6 +65,7 @@ from crfkit.features.words import (
 )
 
 __all__ = [
+    "COLUMNS",
     "FEATURE_SET",
     "NAMED_FACETS",
     "NAMED_LINE",

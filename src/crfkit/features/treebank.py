@@ -4,7 +4,7 @@ A head that is None and a label that is `_` are unknown: every tree that agrees 
 Letters: T words of all sentences together, N sentences.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from crfkit.data import Sentence, Word, check_tree
 from crfkit.errors import ArgumentError, TreeError, reword
 
 UNKNOWN = "_"  # a label that is not given
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats")  # that features of arcs may look at
 
 
 class KnownTrees(NamedTuple):
@@ -44,9 +45,12 @@ def check_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]:
     return found
 
 
-def encode_sentences(sentences: Sequence[Sentence]) -> Treebank:
-    """Form, lemma, tags and morphology of each word, as the native core reads them."""
+def encode_sentences(sentences: Sequence[Sentence], columns: Collection[str] | None = None) -> Treebank:
+    """Form, lemma, tags and morphology of each word, as the native core reads them; or only some of these columns."""
+    blank: dict[str, Any] = {} if columns is None else {name: "_" for name in COLUMNS if name not in columns}
     try:
+        if blank:
+            return Treebank([[word._replace(**blank) for word in one.words] for one in sentences])
         return Treebank([list(sentence.words) for sentence in sentences])
     except ValueError as error:
         raise reword(error, str(error)) from None

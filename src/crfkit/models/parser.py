@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple, Self
 
@@ -59,6 +59,7 @@ class Parser(Estimator):
     order : 1: scores of arcs; 2: of siblings and grandparents too, among the arcs that a first-order model finds likely.
         Answers are exact, but for spanning trees of order 2: there probabilities come from belief propagation, the best tree
         is one that no change of a single head improves, and the n best are those with the likeliest arcs.
+    columns : which columns of the words it may read: some of "form", "lemma", "upos", "xpos" and "feats"; None: all
     n_threads : None: all processors. The results do not depend on it, to the last bit.
 
     Attributes
@@ -102,6 +103,7 @@ class Parser(Estimator):
         min_count: int = 1,
         structure: str = "auto",
         order: int = 2,
+        columns: Sequence[str] | None = None,
         n_threads: int | None = None,
     ) -> None:
         self.optimizer = optimizer
@@ -112,6 +114,7 @@ class Parser(Estimator):
         self.min_count = min_count
         self.structure = structure
         self.order = order
+        self.columns = columns
         self.n_threads = n_threads
 
     def fit(
@@ -271,4 +274,4 @@ class Parser(Estimator):
             self._set_model(self._model, self._weights)
         given = check_sentences(sentences)
         warn_of_missing_columns(self._model.columns, given, stacklevel=3)
-        return given, encode_sentences(given)
+        return given, encode_sentences(given, self.columns)

@@ -1,7 +1,7 @@
 """The parameters of `CRF` and `Parser` as typed values: checked when training begins, and as JSON in model files."""
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import (
+    COLUMNS,
     NAMED_FACETS,
     NAMED_LINE,
     PRESETS,
@@ -32,6 +33,7 @@ RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomStat
 DECODERS = ("best", "mbr")
 DEFAULT_CHAIN = Chain()
 DEFAULT_OPTIMIZER = LBFGS()
+TREE_COLUMNS = COLUMNS
 TREE_STRUCTURES = ("auto", "spanning", "projective")
 PARSER_OPTIMIZER = AdaGrad(max_iterations=10, rate=0.1)
 _ONE_LINE = re.compile(
@@ -158,6 +160,7 @@ class ParserSettings:
     min_count: int
     structure: str = "spanning"
     order: int = 1
+    columns: Sequence[str] | None = None
     n_threads: int | None = None
 
     def check(self) -> None:
@@ -169,6 +172,7 @@ class ParserSettings:
         check_decoder(self.decode)
         check_count("min_count", self.min_count)
         check_tree_structure(self.structure, self.order)
+        check_columns(self.columns)
         count_threads(self.n_threads)
 
     def to_json(self) -> dict[str, Any]:
@@ -182,6 +186,7 @@ class ParserSettings:
             "min_count": int(self.min_count),
             "structure": self.structure,
             "order": int(self.order),
+            "columns": None if self.columns is None else list(self.columns),
         }
 
     @classmethod
@@ -196,6 +201,7 @@ class ParserSettings:
             min_count=setting(settings, "min_count", int),
             structure=setting({"structure": "spanning"} | settings, "structure", str),
             order=setting({"order": 1} | settings, "order", int),
+            columns=setting({"columns": None} | settings, "columns", (list, type(None))),
         )
         found.check()
         return found
@@ -214,6 +220,18 @@ def check_tree_structure(structure: object, order: object) -> None:
         raise ArgumentError(f"structure is {structure!r}, expected {expected}")
     if isinstance(order, bool) or order not in (1, 2):
         raise ArgumentError(f"order is {order!r}, expected 1 or 2")
+
+
+def check_columns(columns: object) -> None:
+    """Refuse what are no columns that a parser reads."""
+    if columns is None:
+        return
+    known = ", ".join(TREE_COLUMNS)
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
+        raise ArgumentError(f"columns is {columns!r}, expected None or a list of some of {known}")
+    for name in columns:
+        if name not in TREE_COLUMNS:
+            raise ArgumentError(f"columns has {name!r}, expected some of {known}")
 
 
 def find_template(features: object, n_columns: int | None = None) -> Template | None:

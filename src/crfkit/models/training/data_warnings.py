@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crfkit.data import Sentence
@@ -55,14 +55,18 @@ def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: in
         warnings.warn(text, category, stacklevel=stacklevel + 1)
 
 
-def filled_shares(sentences: Sequence[Sentence]) -> FilledShares:
-    """For each column that a parser reads beside the form, the share of words that have something in it."""
+def filled_shares(sentences: Sequence[Sentence], columns: Collection[str] | None = None) -> FilledShares:
+    """For each column that a parser reads beside the form, the share of words that have something in it.
+
+    `columns` are those that it may read; None: all.
+    """
     n_words = sum(len(sentence.words) for sentence in sentences)
     return {
         column: round(
             sum(getattr(word, column) != "_" for one in sentences for word in one.words) / max(n_words, 1), 4
         )
         for column in _COLUMNS
+        if columns is None or column in columns
     }
 
 

@@ -65,7 +65,8 @@ class ParserTask:
                 f"{_name_data('sentences', sentences)}: no word has a label, expected trees to learn from"
             )
         weights = read_sample_weight(self.sample_weight, len(sentences))
-        treebank, trees = encode_sentences(sentences), known_trees(sentences, labels)
+        columns = self.settings.columns
+        treebank, trees = encode_sentences(sentences, columns), known_trees(sentences, labels)
         if not (trees.heads >= 0).any():
             raise EmptyDataError(
                 f"{_name_data('sentences', sentences)}: no word has a head, expected trees to learn from"
@@ -79,7 +80,7 @@ class ParserTask:
             if structure == PROJECTIVE:
                 trees = lift_crossing_arcs(treebank, trees)
         arc_map = ArcMap.learn(treebank, trees, labels, self.settings.min_count, self.settings.order)
-        model = ParserModel(arc_map, filled_shares(sentences), structure, reason, pruner)
+        model = ParserModel(arc_map, filled_shares(sentences, columns), structure, reason, pruner)
         dev = None if plan.dev is None else check_sentences(plan.dev, "dev")
         return EncodedTrees(self.settings, model, sentences, treebank, trees, weights, dev, plan.metric)
 
@@ -139,7 +140,7 @@ class EncodedTrees:
             return None
         dev, model, settings = self.dev, self.model, self.settings
         check_trees(dev, single_root=False)
-        treebank = encode_sentences(dev)
+        treebank = encode_sentences(dev, settings.columns)
         if not right_words(dev, model.arc_map.labels).counted.any():
             raise EmptyDataError(
                 f"{_name_data('dev', dev)}: no word has a head and a label, expected trees to compare with"
