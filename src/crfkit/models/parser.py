@@ -97,7 +97,7 @@ class Parser(Estimator):
         self,
         optimizer: Optimizer | str = PARSER_OPTIMIZER,
         l1: float = 0.0,
-        l2: float = 1.0,
+        l2: float = 3.0,
         single_root: bool = True,
         decode: str = "mbr",
         min_count: int = 1,
