@@ -7,7 +7,9 @@
 // beliefs p of the tree factor at scores θ + up + down,
 //   arc a into h, as the automaton of h reads it:      log p_a − down_a
 //   arc b out of h, as the automaton of h reads it:    log (p_b / (1 − p_b)) − up_b.
-// Without scores of second order the answers are exact, and log Z is Bethe's approximation else.
+// What the tree factor forbids, the automata allow (a word that is its own grandparent, a root without
+// dependents, with a score of 0), so that nothing counts twice: without scores of second order all answers
+// are exact. Else log Z is Bethe's approximation.
 #include <algorithm>
 #include <cmath>
 
@@ -93,6 +95,7 @@ class SpanningSums final : public SecondOrderSums {
     };
 
     double read_head(std::int32_t head);
+    double read_only_root();
     template <class Space>
     bool read_sides(std::int32_t head, std::int32_t n_into);
     template <class Space>
@@ -109,7 +112,7 @@ class SpanningSums final : public SecondOrderSums {
     double grandparent_score(std::int32_t arc, std::int64_t k) const {
         if (parts_.arcs()[arc].head == 0) return 0;
         const std::int32_t part = parts_.grandparent(arc, k);
-        return part < 0 ? kNever : scores_[part];
+        return part < 0 ? 0.0 : scores_[part];
     }
 
     const bool one_root_;
@@ -151,13 +154,12 @@ void SpanningSums::read_side(std::int32_t head, Side side, std::int64_t k) {
     for (auto* numbers : {&reading.arcs, &reading.forward, &reading.backward})
         numbers->resize(static_cast<std::size_t>(D));
     const double* const scores = Space::scores(*this);
-    const bool repeats = parts_.may_repeat(head);
     const std::int32_t leaf = parts_.leaf(head, side);
-    double total = leaf < 0 ? Space::kZero : scores[leaf];
+    double total = leaf < 0 ? Space::of(0) : scores[leaf];
     for (std::int64_t j = 0; j < D; ++j) {
         const std::int32_t b = arcs[j], first = parts_.siblings(b, 0);
         double sum = scores[first - 1];
-        for (std::int64_t i = 0; repeats && i < j; ++i)
+        for (std::int64_t i = 0; i < j; ++i)
             sum = Space::add(sum, Space::times(reading.forward[i], scores[first + i]));
         reading.arcs[j] = Space::of(out_[b] + grandparent_score(b, k));
         reading.forward[j] = Space::times(sum, reading.arcs[j]);
@@ -165,7 +167,7 @@ void SpanningSums::read_side(std::int32_t head, Side side, std::int64_t k) {
     }
     for (std::int64_t i = D - 1; i >= 0; --i) {
         double sum = scores[parts_.stop(arcs[i])];
-        for (std::int64_t j = i + 1; repeats && j < D; ++j)
+        for (std::int64_t j = i + 1; j < D; ++j)
             sum = Space::add(sum, Space::times(scores[parts_.siblings(arcs[j], i)],
                                                Space::times(reading.arcs[j], reading.backward[j])));
         reading.backward[i] = sum;
@@ -188,10 +190,11 @@ void SpanningSums::add_side(std::int32_t head, Side side, std::int64_t k, double
         const double after = Space::times(reading.arcs[j], reading.backward[j]);
         const double here = share(Space::times(reading.forward[j], reading.backward[j]));
         beliefs_[b] += here;
-        if (head != 0) beliefs_[parts_.grandparent(b, k)] += here;
+        if (const std::int32_t part = head == 0 ? -1 : parts_.grandparent(b, k); part >= 0)
+            beliefs_[part] += here;
         beliefs_[parts_.stop(b)] += share(Space::times(reading.forward[j], scores[parts_.stop(b)]));
         beliefs_[first - 1] += share(Space::times(scores[first - 1], after));
-        for (std::int64_t i = 0; parts_.may_repeat(head) && i < j; ++i)
+        for (std::int64_t i = 0; i < j; ++i)
             beliefs_[first + i] +=
                 share(Space::times(reading.forward[i], Space::times(scores[first + i], after)));
     }
@@ -215,9 +218,26 @@ bool SpanningSums::read_sides(std::int32_t head, std::int32_t n_into) {
     return true;
 }
 
+// Where one word hangs on the root, its siblings are features of its arc; that it is one the tree factor
+// knows.
+double SpanningSums::read_only_root() {
+    double value = 0;
+    for (const std::int32_t b : parts_.out(0, Side::right)) {
+        if (out_[b] == kNever) continue;
+        const std::int32_t first = parts_.siblings(b, -1), stop = parts_.stop(b);
+        const double score = scores_[first] + scores_[stop], log_sum = log_add(0, out_[b] + score);
+        const double prob = std::exp(out_[b] + score - log_sum);
+        for (const std::int32_t part : {b, first, stop}) beliefs_[part] = prob;
+        value += log_sum - prob * out_[b];
+        move(up_[b], std::clamp(score, -kMostMessage, kMostMessage));
+    }
+    return value;
+}
+
 // Sums over what one automaton reads; new messages to its arcs. Returns log Z of the factor, less the
 // expected scores of the arcs that it was given.
 double SpanningSums::read_head(std::int32_t head) {
+    if (!parts_.may_repeat(head)) return read_only_root();
     const std::int32_t first = parts_.first_into(head), n_into = head == 0 ? 1 : parts_.n_into(head);
     const bool plain = read_sides<PlainSpace>(head, n_into);
     if (!plain) read_sides<LogSpace>(head, n_into);

@@ -118,7 +118,7 @@ def test_a_run_goes_on_from_its_checkpoint() -> None:
     assert "iteration    3" not in said
     whole = crfkit.Parser().fit(read_conllu("train.conllu"))
     np.testing.assert_array_equal(crfkit.load("m.parser").weights_, whole.weights_)
-    refused = complaint("train-parser", "train.conllu", "--model", "m.parser", *kept, "--resume", "--l2", "3")
+    refused = complaint("train-parser", "train.conllu", "--model", "m.parser", *kept, "--resume", "--l2", "4")
     assert "the checkpoint was written with l2" in refused
     refused = complaint("train-parser", "train.conllu", "--model", "c", *kept)
     assert "the model would replace the checkpoint" in refused
