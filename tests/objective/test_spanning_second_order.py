@@ -94,7 +94,9 @@ def test_no_change_of_one_head_improves_the_best_tree() -> None:
     for n in range(len(problem.sentences)):
         arcs, others, numbers = parser.parts(problem.treebank, n)
         R = len(problem.labels)
-        scores = {(h, m, r): numbers[i * R + r] for i, (h, m) in enumerate(arcs.tolist()) for r in range(R)}
+        scores: dict[tuple[int, ...], float] = {
+            (h, m, r): numbers[i * R + r] for i, (h, m) in enumerate(arcs.tolist()) for r in range(R)
+        }
         scores |= dict(zip(map(tuple, others.tolist()), numbers[len(arcs) * R :].tolist(), strict=True))
         at = slice(problem.ptr[n], problem.ptr[n + 1])
         tree = list(zip(heads[at].tolist(), labels[at].tolist(), strict=True))
