@@ -7,6 +7,7 @@
 #include "kernels/graph_rows.hpp"
 #include "kernels/hyperpath_rows.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/sibling_rows.hpp"
 #include "kernels/tables.hpp"
 #include "kernels/tree_rows.hpp"
 #include "kernels/update_kernels.hpp"
@@ -22,6 +23,7 @@ namespace crfkit {
     extern const TreeKernels tree_kernels;           \
     extern const TableKernels table_kernels;         \
     extern const StepKernels step_kernels;           \
+    extern const SiblingKernels sibling_kernels;     \
     extern const EisnerKernels eisner_kernels;       \
     extern const GraphKernels graph_kernels;         \
     extern const HyperpathKernels hyperpath_kernels; \
@@ -67,6 +69,7 @@ constexpr const VectorKernels* kVectors[] = CRFKIT_TABLES(vector_kernels);
 constexpr const TreeKernels* kTrees[] = CRFKIT_TABLES(tree_kernels);
 constexpr const TableKernels* kBlocks[] = CRFKIT_TABLES(table_kernels);
 constexpr const EisnerKernels* kEisner[] = CRFKIT_TABLES(eisner_kernels);
+constexpr const SiblingKernels* kSiblings[] = CRFKIT_TABLES(sibling_kernels);
 constexpr const StepKernels* kSteps[] = CRFKIT_TABLES(step_kernels);
 constexpr const GraphKernels* kGraphs[] = CRFKIT_TABLES(graph_kernels);
 constexpr const HyperpathKernels* kHyperpaths[] = CRFKIT_TABLES(hyperpath_kernels);
@@ -102,6 +105,7 @@ const VectorKernels& vector_kernels() { return *kVectors[n_usable - 1]; }
 const TreeKernels& tree_kernels() { return *kTrees[n_usable - 1]; }
 const TableKernels& table_kernels() { return *kBlocks[n_usable - 1]; }
 const EisnerKernels& eisner_kernels() { return *kEisner[n_usable - 1]; }
+const SiblingKernels& sibling_kernels() { return *kSiblings[n_usable - 1]; }
 const StepKernels& step_kernels() { return *kSteps[n_usable - 1]; }
 const GraphKernels& graph_kernels() { return *kGraphs[n_usable - 1]; }
 const HyperpathKernels& hyperpath_kernels() { return *kHyperpaths[n_usable - 1]; }

@@ -11,6 +11,7 @@
 #include "kernels/hessian_kernels.hpp"
 #include "kernels/hyperpath_kernels.hpp"
 #include "kernels/segment_kernels.hpp"
+#include "kernels/sibling_kernels.hpp"
 #include "kernels/step_kernels.hpp"
 #include "kernels/table_kernels.hpp"
 #include "kernels/tree_kernels.hpp"
@@ -55,6 +56,9 @@ const HyperpathKernels hyperpath_kernels = {weigh_within};
 extern const EisnerKernels eisner_kernels;
 const EisnerKernels eisner_kernels = {eisner_inside<SumsOfProducts>, eisner_outside,
                                       eisner_inside<MaximaOfSums>};
+extern const SiblingKernels sibling_kernels;
+const SiblingKernels sibling_kernels = {sibling_inside<SumsOfProducts>, sibling_outside,
+                                        sibling_inside<MaximaOfSums>, raise_row, weigh_sums};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

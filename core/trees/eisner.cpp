@@ -7,31 +7,11 @@
 #include "base/compensated_sum.hpp"
 #include "base/subnormals.hpp"
 #include "kernels/tree_rows.hpp"
+#include "trees/sum_range.hpp"
 
 namespace crfkit {
-namespace {
 
 using Chart = EisnerChart;
-
-// There are at most kTrees^n trees of n words: binomial(3n, n) / (2n + 1), with one root fewer.
-const double kLogTrees = std::log(6.75);
-// From here on their number may overflow.
-constexpr std::int64_t kMostWords = 340;
-
-// Whether Z is so large that nothing which was lost matters.
-//
-// All weights are at most 1, and some are 1 for each word. A number that underflows, or that becomes 0
-// because it would be subnormal, is off by less than 2^−1022. It is a term of an inside sum, or of an outside
-// sum, of which there are at most 2 (n + 1)³, and enters Z, or Z times a probability, multiplied by weights
-// of the other parts of trees, each tree once: at most kTrees^n of them. All of that together is less than
-// 2^−53 of Z where this holds. For the same reason no sum exceeds kTrees^n, and nothing overflows.
-bool is_exact(double partition, std::int64_t n_words) {
-    const double n = static_cast<double>(n_words) + 1;
-    const double log_lost = -1022 * std::log(2.0) + n * kLogTrees + std::log(2 * n * n * n);
-    return partition > 0 && std::log(partition) >= log_lost + 53 * std::log(2.0);
-}
-
-}  // namespace
 
 // Places are the words and, where several words may hang on it, the root before them; the one dependent of
 // the root is chosen at the end.
@@ -142,7 +122,7 @@ bool Eisner::sum(const double* arcs, std::int64_t n_words, bool one_root, double
     place(weights_.data());
     eisner_kernels().inside(chart_);
     partition_ = close_sums();
-    if (!is_exact(partition_, n_words)) return false;
+    if (!keeps_all_digits(partition_, n_words)) return false;
     total.add(std::log(partition_));
     *log_z = total.value();
     if (!marginals) return true;

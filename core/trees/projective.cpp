@@ -4,37 +4,40 @@
 
 namespace crfkit {
 
-// The sums of the first order. Labels are summed over beforehand, and share the probability of their arc
-// afterwards: P(h → m, r) = P(h → m) p_r.
-bool ProjectiveTrees::sum_by_chart(const ProjectiveView& tree, double* log_z, double* marginals) {
-    if (tree.siblings) return false;
-    if (tree.n_labels == 1) return eisner_.sum(tree.scores, tree.n_words, tree.one_root, log_z, marginals);
+// Labels are summed over beforehand, and share the probability of their arc afterwards:
+// P(h → m, r) = P(h → m) p_r.
+bool ProjectiveTrees::sum_by_chart(const ProjectiveView& tree, double* log_z,
+                                   ProjectiveParts<double> marginals) {
+    const auto sum = [&](const double* arcs, double* by_arc) {
+        if (tree.siblings)
+            return siblings_.sum({arcs, tree.siblings, tree.n_words, tree.one_root}, log_z, by_arc,
+                                 marginals.siblings);
+        return eisner_.sum(arcs, tree.n_words, tree.one_root, log_z, by_arc);
+    };
+    if (tree.n_labels == 1) return sum(tree.scores, marginals.arcs);
     const ArcSums arcs = summed_arcs(tree);
     by_arc_.resize(arcs.scores.size());
-    if (!eisner_.sum(arcs.scores.data(), tree.n_words, tree.one_root, log_z,
-                     marginals ? by_arc_.data() : nullptr))
-        return false;
-    for (std::size_t arc = 0; marginals && arc < arcs.scores.size(); ++arc)
+    if (!sum(arcs.scores.data(), marginals.arcs ? by_arc_.data() : nullptr)) return false;
+    for (std::size_t arc = 0; marginals.arcs && arc < arcs.scores.size(); ++arc)
         for (std::int64_t r = 0; r < tree.n_labels; ++r) {
             const std::size_t at = arc * tree.n_labels + r;
-            marginals[at] = by_arc_[arc] * label_share(tree.scores[at], arcs, arc);
+            marginals.arcs[at] = by_arc_[arc] * label_share(tree.scores[at], arcs, arc);
         }
     return true;
 }
 
 double ProjectiveTrees::log_partition(const ProjectiveView& tree) {
     double log_z = 0;
-    return sum_by_chart(tree, &log_z, nullptr) ? log_z : ProjectiveEngine::log_partition(tree);
+    return sum_by_chart(tree, &log_z, {nullptr, nullptr}) ? log_z : ProjectiveEngine::log_partition(tree);
 }
 
 double ProjectiveTrees::marginals(const ProjectiveView& tree, ProjectiveParts<double> marginals) {
     double log_z = 0;
-    return sum_by_chart(tree, &log_z, marginals.arcs) ? log_z : ProjectiveEngine::marginals(tree, marginals);
+    return sum_by_chart(tree, &log_z, marginals) ? log_z : ProjectiveEngine::marginals(tree, marginals);
 }
 
 // Of each arc the first best label.
 ScoredTree ProjectiveTrees::best(const ProjectiveView& tree) {
-    if (tree.siblings) return ProjectiveEngine::best(tree);
     ScoredTree best = empty_tree(tree);
     const std::int64_t side = tree.side(), R = tree.n_labels;
     const double* arcs = tree.scores;
@@ -49,7 +52,9 @@ ScoredTree ProjectiveTrees::best(const ProjectiveView& tree) {
         }
         arcs = by_arc_.data();
     }
-    best.score = eisner_.best(arcs, tree.n_words, tree.one_root, best.heads.data());
+    std::int32_t* const heads = best.heads.data();
+    best.score = tree.siblings ? siblings_.best({arcs, tree.siblings, tree.n_words, tree.one_root}, heads)
+                               : eisner_.best(arcs, tree.n_words, tree.one_root, heads);
     if (best.score == kNever) return ProjectiveEngine::best(tree);  // which says why
     for (std::int64_t m = 1; R > 1 && m < side; ++m)
         best.labels[m - 1] = labels_[best.heads[m - 1] * side + m];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trees/eisner.hpp"
+#include "trees/eisner_siblings.hpp"
 #include "trees/projective_engine.hpp"
 
 namespace crfkit {
@@ -15,9 +16,10 @@ class ProjectiveTrees : public ProjectiveEngine {
     ScoredTree best(const ProjectiveView& tree);
 
   private:
-    bool sum_by_chart(const ProjectiveView& tree, double* log_z, double* marginals);
+    bool sum_by_chart(const ProjectiveView& tree, double* log_z, ProjectiveParts<double> marginals);
 
     Eisner eisner_;
+    EisnerSiblings siblings_;
     std::vector<double> by_arc_;  // [n + 1, n + 1] probabilities, or best scores, of arcs over their labels
     std::vector<std::int32_t> labels_;  // [n + 1, n + 1] best labels
 };

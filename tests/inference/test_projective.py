@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,6 +88,53 @@ def test_charts_are_the_engine(kind: str, single_root: bool) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+def draw_siblings(random: np.random.Generator, scores: list[Floats], scale: float = 1.0) -> list[Floats]:
+    """Scores of siblings, some forbidden; what is no part of a tree holds NaN."""
+    siblings = []
+    for arcs in scores:
+        n = len(arcs) - 1
+        values = random.normal(size=(n + 1,) * 3) * scale
+        values[random.random(values.shape) < 0.1] = -np.inf
+        values[np.arange(n), np.arange(n), np.arange(n) + 1] = 0.0
+        siblings.append(np.where(possible_siblings(n), values, np.nan))
+    return siblings
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_charts_of_siblings_are_the_engine(kind: str, single_root: bool) -> None:
+    random = np.random.default_rng(len(kind))
+    scores = draw_batch(random, **KINDS[kind])
+    siblings = draw_siblings(random, scores, KINDS[kind].get("scale", 1.0))
+    fast = in_core(_core.ScoredProjectiveTrees, scores, single_root, siblings)
+    engine = in_core(_core.ProjectiveTreesByEngine, scores, single_root, siblings)
+    largest = max(1.0, *(np.abs(array[np.isfinite(array)]).max() for array in scores))
+    found, expected = fast.marginals(), engine.marginals()
+    for log_z in (fast.log_partition(), found[0]):
+        np.testing.assert_allclose(log_z, expected[0], rtol=1e-12, atol=1e-12 * largest)
+    for part in (1, 2):
+        np.testing.assert_allclose(found[part], expected[part], rtol=0, atol=1e-10)
+    for best, other in zip(fast.decode(), engine.decode(), strict=True):
+        np.testing.assert_array_equal(best, other)
+
+
+def test_charts_of_siblings_far_apart() -> None:
+    """Siblings that lie up to 40 · 600 nats below the best of each word."""
+    random, n = np.random.default_rng(1), 40
+    for depth in (1.0, 15.0, 600.0):
+        arcs, siblings = random.normal(size=(n + 1, n + 1)), random.normal(size=(n + 1, n + 1, n + 1))
+        siblings[:, :, ::2] -= depth * random.random(siblings[:, :, ::2].shape)
+        for word in range(1, n + 1, 2):  # a cycle is best
+            arcs[word, word + 1] += depth
+            arcs[word + 1, word] += depth
+        for single_root in (True, False):
+            fast = in_core(_core.ScoredProjectiveTrees, [arcs], single_root, [siblings]).marginals()
+            engine = in_core(_core.ProjectiveTreesByEngine, [arcs], single_root, [siblings]).marginals()
+            np.testing.assert_allclose(fast[0], engine[0], rtol=1e-12)
+            np.testing.assert_allclose(fast[1], engine[1], rtol=0, atol=1e-10)
+            np.testing.assert_allclose(fast[2], engine[2], rtol=0, atol=1e-10)
+
+
 def test_sums_that_leave_the_range_of_doubles() -> None:
     """The best arcs into the words form cycles: every tree is up to 40 · 600 nats below them."""
     random, n = np.random.default_rng(0), 40
@@ -99,6 +150,37 @@ def test_sums_that_leave_the_range_of_doubles() -> None:
             np.testing.assert_allclose(fast.marginals()[1], engine.marginals()[1], rtol=0, atol=1e-10)
             total = fast.marginals()[1].reshape(n + 1, n + 1)[:, 1:].sum(axis=0)
             np.testing.assert_allclose(total, 1.0, rtol=0, atol=1e-10)
+
+
+def answers_of_many_lengths() -> list[Floats]:
+    """Sums of both orders for lengths around the widths of vectors."""
+    random = np.random.default_rng(2)
+    scores = draw_batch(random)
+    siblings = draw_siblings(random, scores)
+    found = [
+        in_core(_core.ScoredProjectiveTrees, scores, one, s)
+        for one in (True, False)
+        for s in (None, siblings)
+    ]
+    return [array for trees in found for array in (*trees.marginals(), *trees.decode()) if array is not None]
+
+
+@pytest.mark.parametrize("instruction_set", ["baseline", "x86-64-v3"])
+def test_every_instruction_set_gives_the_same_answers(tmp_path: Path, instruction_set: str) -> None:
+    program = (
+        "import sys, numpy, tests.inference.test_projective as projective\n"
+        "numpy.savez(sys.argv[1], *projective.answers_of_many_lengths())"
+    )
+    file = tmp_path / "answers.npz"
+    subprocess.run(
+        [sys.executable, "-c", program, str(file)],
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "CRFKIT_INSTRUCTION_SET": instruction_set},
+    )
+    with np.load(file) as found:
+        for expected, name in zip(answers_of_many_lengths(), found.files, strict=True):
+            np.testing.assert_allclose(found[name], expected, rtol=0, atol=1e-10)
 
 
 # ---- spanning trees

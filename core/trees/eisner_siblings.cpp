@@ -1,0 +1,315 @@
+#include "trees/eisner_siblings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/compensated_sum.hpp"
+#include "base/subnormals.hpp"
+#include "trees/sum_range.hpp"
+
+namespace crfkit {
+
+using Chart = SiblingChart;
+
+// How many rows are transposed at once; rows of siblings are padded to whole multiples of it.
+constexpr std::int64_t kTile = SiblingChart::kPad;
+
+// Places are the words and, where several words may hang on it, the root before them; the one dependent of
+// the root is chosen at the end.
+void EisnerSiblings::lay_out(const Scores& scores, std::int64_t n_arrays, double around) {
+    n_words_ = scores.n_words;
+    first_ = scores.one_root ? 1 : 0;
+    const std::int64_t n = n_words_ + 1 - first_;
+    const bool same = n == chart_.n && around == around_ && n_arrays <= n_arrays_;
+    if (same) return;  // what lies behind the rows is as it was
+    chart_.n = n;
+    n_arrays_ = n_arrays;
+    around_ = around;
+    numbers_.assign(n_arrays * n * chart_.stride(), around);
+    row_ptr_.resize(static_cast<std::size_t>(n * n));
+    std::int64_t size = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t k = i + 1; k < n; ++k) {
+            row_ptr_[i * n + k] = size;
+            size += (n - 1 - k + Chart::kPad - 1) / Chart::kPad * Chart::kPad;
+        }
+    siblings_.assign(2 * size, around);
+    chart_.numbers = numbers_.data();
+    chart_.row_ptr = row_ptr_.data();
+    chart_.right = siblings_.data();
+    chart_.left = siblings_.data() + size;
+}
+
+// Every tree has one arc and one sibling for each word m: the best of their sums, over all heads and
+// siblings, is subtracted, which changes no probability. `total` is what all trees lose. False where a word
+// has none.
+bool EisnerSiblings::shift(const Scores& scores, double* total) {
+    const std::int64_t side = n_words_ + 1;
+    const auto raise = sibling_kernels().raise;
+    bases_.resize(static_cast<std::size_t>(side * side));
+    shifts_.assign(static_cast<std::size_t>(side), kNever);
+    for (std::int64_t h = 0; h < side; ++h) {
+        highest_.assign(static_cast<std::size_t>(side), kNever);
+        const double* const of_head = scores.siblings + h * side * side;
+        raise(highest_.data() + 1, of_head + h * side + 1, std::max<std::int64_t>(h - 1, 0));
+        raise(highest_.data() + h + 1, of_head + h * side + h + 1, side - h - 1);
+        for (std::int64_t s = 1; s < h; ++s) raise(highest_.data() + 1, of_head + s * side + 1, s - 1);
+        for (std::int64_t s = h + 1; s < side && (h > 0 || first_ == 0); ++s)
+            raise(highest_.data() + s + 1, of_head + s * side + s + 1, side - s - 1);
+        double* const bases = bases_.data() + h * side;
+        for (std::int64_t m = 0; m < side; ++m) {
+            bases[m] = m == 0 || m == h ? kNever : scores.arcs[h * side + m];
+            shifts_[m] = std::max(shifts_[m], bases[m] + highest_[m]);
+        }
+    }
+    Total sum;
+    for (std::int64_t m = 1; m < side; ++m) {
+        if (!(std::abs(shifts_[m]) < std::numeric_limits<double>::infinity())) return false;
+        sum.add(shifts_[m]);
+    }
+    *total = sum.value();
+    shifts_[0] = 0;
+    for (std::int64_t h = 0; h < side; ++h)
+        for (std::int64_t m = 1; m < side; ++m) bases_[h * side + m] -= shifts_[m];
+    return true;
+}
+
+// Numbers of siblings into the chart, by write(of siblings, of arcs, how many, out). Those with a head to the
+// right of their dependent are transposed: the rows of the chart have the place that is farther right.
+template <class Write>
+void EisnerSiblings::place(const Scores& scores, const Write& write) {
+    const std::int64_t n = chart_.n, side = n_words_ + 1, first = first_;
+    const auto siblings = [&](std::int64_t h, std::int64_t s) {
+        return scores.siblings + ((h + first) * side + s + first) * side;  // of places
+    };
+    const auto bases = [&](std::int64_t h) { return bases_.data() + (h + first) * side; };
+    const std::int64_t least = 1 - first;  // the first place that may be a dependent
+    tile_.resize(static_cast<std::size_t>(kTile * chart_.stride()));
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t after = i + 1;
+        write(siblings(i, i) + after + first, bases(i) + after + first, n - after,
+              chart_.row(Chart::kFirstRight, i) + after);
+        for (std::int64_t k = after; k < n; ++k)
+            write(siblings(i, k) + k + 1 + first, bases(i) + k + 1 + first, n - 1 - k,
+                  chart_.right + chart_.row_ptr[i * n + k]);
+    }
+    const std::int64_t wide = chart_.stride();
+    for (std::int64_t k = least + 1; k < n; ++k) {
+        write(siblings(k, k) + 1, bases(k) + 1, k - least, tile_.data() + least);
+        for (std::int64_t i = least; i < k; ++i) chart_.row(Chart::kFirstLeft, i)[k] = tile_[i];
+        for (std::int64_t begin = k + 1; begin < n; begin += kTile) {
+            const std::int64_t n_heads = std::min(kTile, n - begin);
+            for (std::int64_t b = 0; b < n_heads; ++b)
+                write(siblings(begin + b, k) + 1, bases(begin + b) + 1, k - least,
+                      tile_.data() + b * wide + least);
+            for (std::int64_t b = n_heads; b < kTile; ++b)
+                std::fill_n(tile_.data() + b * wide + least, k - least, around_);
+            for (std::int64_t i = least; i < k; ++i) {
+                double* const out = chart_.left + chart_.row_ptr[i * n + k] + begin - k - 1;
+                for (std::int64_t b = 0; b < kTile; ++b) out[b] = tile_[b * wide + i];
+            }
+        }
+    }
+    root_.resize(static_cast<std::size_t>(n));
+    if (first_ == 1) write(scores.siblings + 1, bases_.data() + 1, n, root_.data());
+}
+
+// Z from the widest spans: Σ_r C←(0, r) exp(score of r as the root's dependent) C→(r, n − 1), or C→ of all.
+double EisnerSiblings::close_sums() const {
+    const std::int64_t n = chart_.n;
+    if (first_ == 0) return chart_.row(Chart::kRight, 0)[n - 1];
+    double sum = 0;
+    for (std::int64_t r = 0; r < n; ++r)
+        sum += chart_.row(Chart::kLeft, 0)[r] * root_[r] * chart_.row(Chart::kRight, r)[n - 1];
+    return sum;
+}
+
+// Outside sums of the spans that the goal is made of, and 0 for all others.
+void EisnerSiblings::set_goal() {
+    const std::int64_t n = chart_.n;
+    double* const out = chart_.row(Chart::kOutArcRight, 0);
+    std::fill(out, out + (Chart::kArrays - Chart::kOutArcRight) * n * chart_.stride(), 0.0);
+    if (first_ == 0) chart_.row(Chart::kOutRight, 0)[n - 1] = 1;
+    for (std::int64_t r = 0; r < n && first_ == 1; ++r) {
+        chart_.row(Chart::kOutLeft, 0)[r] += root_[r] * chart_.row(Chart::kRight, r)[n - 1];
+        chart_.row(Chart::kOutRight, r)[n - 1] += root_[r] * chart_.row(Chart::kLeft, 0)[r];
+    }
+    chart_.scale = 1 / partition_;
+    if (first_ == 1)  // the root's arcs: probabilities
+        for (std::int64_t r = 0; r < n; ++r)
+            root_[r] *= chart_.row(Chart::kLeft, 0)[r] * chart_.row(Chart::kRight, r)[n - 1] * chart_.scale;
+}
+
+// P(arc) = oI I / Z.
+void EisnerSiblings::write_arcs(double* arcs) const {
+    const std::int64_t n = chart_.n, side = n_words_ + 1;
+    std::fill(arcs, arcs + side * side, 0.0);
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = i + 1; j < n; ++j) {
+            arcs[(i + first_) * side + j + first_] =
+                chart_.row(Chart::kArcRight, i)[j] * chart_.row(Chart::kOutArcRight, i)[j] * chart_.scale;
+            arcs[(j + first_) * side + i + first_] =
+                chart_.row(Chart::kArcLeft, i)[j] * chart_.row(Chart::kOutArcLeft, i)[j] * chart_.scale;
+        }
+    if (first_ == 1) std::copy_n(root_.data(), n, arcs + 1);
+}
+
+// The weights have become probabilities. A row of (head, sibling) has dependents on the far side of the
+// sibling; where that is the head, on both sides.
+void EisnerSiblings::write_siblings(double* siblings) {
+    const std::int64_t n = chart_.n, side = n_words_ + 1, wide = chart_.stride();
+    const auto row = [&](std::int64_t h, std::int64_t s) {
+        double* const out = siblings + ((h + first_) * side + s + first_) * side;
+        out[0] = 0;
+        return out + first_;  // of places
+    };
+    if (first_ == 1) {  // what the root has no part in
+        std::fill(siblings, siblings + side * side, 0.0);
+        for (std::int64_t h = 1; h < side; ++h) std::fill_n(siblings + h * side * side, side, 0.0);
+        std::copy_n(root_.data(), n, siblings + 1);
+    }
+    for (std::int64_t h = 0; h < n; ++h) {
+        double* const own = row(h, h);
+        for (std::int64_t i = 0; i < h; ++i) own[i] = chart_.row(Chart::kFirstLeft, i)[h];
+        own[h] = 0;
+        std::copy(chart_.row(Chart::kFirstRight, h) + h + 1, chart_.row(Chart::kFirstRight, h) + n,
+                  own + h + 1);
+        for (std::int64_t s = h + 1; s < n; ++s) {
+            double* const out = row(h, s);
+            std::fill(out, out + s + 1, 0.0);
+            std::copy_n(chart_.right + chart_.row_ptr[h * n + s], n - 1 - s, out + s + 1);
+        }
+    }
+    for (std::int64_t k = 0; k < n; ++k)
+        for (std::int64_t begin = k + 1; begin < n; begin += kTile) {
+            for (std::int64_t i = 0; i < k; ++i) {
+                const double* const from = chart_.left + chart_.row_ptr[i * n + k] + begin - k - 1;
+                for (std::int64_t b = 0; b < kTile; ++b) tile_[b * wide + i] = from[b];
+            }
+            for (std::int64_t b = 0; b < std::min(kTile, n - begin); ++b) {
+                double* const out = row(begin + b, k);
+                std::copy_n(tile_.data() + b * wide, k, out);
+                std::fill(out + k, out + n, 0.0);
+            }
+        }
+}
+
+bool EisnerSiblings::sum(const Scores& scores, double* log_z, double* arcs, double* siblings) {
+    if (scores.n_words < 1 || scores.n_words > kMostWords) return false;
+    const FlushSubnormals flush;
+    lay_out(scores, arcs ? Chart::kArrays : Chart::kInside, 0.0);
+    double total = 0;
+    if (!shift(scores, &total)) return false;
+    place(scores, sibling_kernels().weigh);
+    sibling_kernels().inside(chart_);
+    partition_ = close_sums();
+    if (!keeps_all_digits(partition_, n_words_)) return false;
+    *log_z = total + std::log(partition_);
+    if (!arcs) return true;
+    set_goal();
+    sibling_kernels().outside(chart_);
+    write_arcs(arcs);
+    write_siblings(siblings);
+    return true;
+}
+
+double EisnerSiblings::best(const Scores& scores, std::int32_t* heads) {
+    if (scores.n_words == 0) return 0;
+    lay_out(scores, Chart::kInside, kNever);
+    const std::int64_t n = chart_.n, side = n_words_ + 1;
+    bases_.resize(static_cast<std::size_t>(side * side));  // not read
+    place(scores,
+          [](const double* x, const double*, std::int64_t size, double* out) { std::copy_n(x, size, out); });
+    const double* const arcs = scores.arcs + first_ * (side + 1);
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = i + 1; j < n; ++j) {
+            chart_.row(Chart::kWeightRight, i)[j] = arcs[i * side + j];
+            chart_.row(Chart::kWeightLeft, i)[j] = i + first_ == 0 ? kNever : arcs[j * side + i];
+        }
+    sibling_kernels().viterbi(chart_);
+    double best = kNever;
+    open_.clear();
+    if (first_ == 0) {
+        best = chart_.row(Chart::kRight, 0)[n - 1];
+        open_.push_back({Chart::kRight, 0, n - 1});
+    } else {
+        std::int64_t root = 0;
+        for (std::int64_t r = 0; r < n; ++r) {
+            const double below = root_[r] + chart_.row(Chart::kLeft, 0)[r];
+            const double score = scores.arcs[r + 1] + below + chart_.row(Chart::kRight, r)[n - 1];
+            if (score > best) {
+                best = score;
+                root = r;
+            }
+        }
+        heads[root] = 0;
+        open_.push_back({Chart::kLeft, 0, root});
+        open_.push_back({Chart::kRight, root, n - 1});
+    }
+    if (best > kNever) follow(heads);
+    return best;
+}
+
+// The splits of the best spans are found again, where the same sum gives the same bits: the first ones.
+void EisnerSiblings::follow(std::int32_t* heads) {
+    const std::int64_t n = chart_.n;
+    const auto at = [&](Chart::Array which, std::int64_t i, std::int64_t j) {
+        return chart_.row(which, i)[j];
+    };
+    while (!open_.empty()) {
+        const auto [kind, i, j] = open_.back();
+        open_.pop_back();
+        if (i == j) continue;
+        std::int64_t k = i;
+        if (kind == Chart::kRight) {
+            for (k = i + 1; at(Chart::kArcRight, i, k) + at(Chart::kRight, k, j) < at(Chart::kRight, i, j);)
+                ++k;
+            open_.push_back({Chart::kArcRight, i, k});
+            open_.push_back({Chart::kRight, k, j});
+        } else if (kind == Chart::kLeft) {
+            while (at(Chart::kLeft, i, k) + at(Chart::kArcLeft, k, j) < at(Chart::kLeft, i, j)) ++k;
+            open_.push_back({Chart::kLeft, i, k});
+            open_.push_back({Chart::kArcLeft, k, j});
+        } else if (kind == Chart::kSpan) {
+            while (at(Chart::kRight, i, k) + at(Chart::kLeft, k + 1, j) < at(Chart::kSpan, i, j)) ++k;
+            open_.push_back({Chart::kRight, i, k});
+            open_.push_back({Chart::kLeft, k + 1, j});
+        } else if (kind == Chart::kArcRight) {
+            heads[j + first_ - 1] = static_cast<std::int32_t>(i + first_);
+            double highest = at(Chart::kFirstRight, i, j) + at(Chart::kLeft, i + 1, j);
+            for (std::int64_t s = i + 1; s < j; ++s)
+                if (const double score = chart_.right[chart_.row_ptr[i * n + s] + j - s - 1] +
+                                         at(Chart::kArcRight, i, s) + at(Chart::kSpan, s, j);
+                    score > highest) {
+                    highest = score;
+                    k = s;
+                }
+            if (k == i) {
+                open_.push_back({Chart::kLeft, i + 1, j});
+            } else {
+                open_.push_back({Chart::kArcRight, i, k});
+                open_.push_back({Chart::kSpan, k, j});
+            }
+        } else {
+            heads[i + first_ - 1] = static_cast<std::int32_t>(j + first_);
+            double highest = at(Chart::kFirstLeft, i, j) + at(Chart::kRight, i, j - 1);
+            k = j;
+            for (std::int64_t s = j - 1; s > i; --s)
+                if (const double score = chart_.left[chart_.row_ptr[i * n + s] + j - s - 1] +
+                                         at(Chart::kSpan, i, s) + at(Chart::kArcLeft, s, j);
+                    score > highest) {
+                    highest = score;
+                    k = s;
+                }
+            if (k == j) {
+                open_.push_back({Chart::kRight, i, j - 1});
+            } else {
+                open_.push_back({Chart::kSpan, i, k});
+                open_.push_back({Chart::kArcLeft, k, j});
+            }
+        }
+    }
+}
+
+}  // namespace crfkit
