@@ -312,7 +312,7 @@ def test_trees_are_drawn(model: str) -> None:
         (["m.parser", "train.txt"], "train.txt:1: found 1 tab-separated columns, expected the 10 of CoNLL-U"),
         (["train.conllu", "train.conllu"], "train.conllu: not a crfkit model file"),
         (["m.parser", "train.conllu", "--svg", "train.txt/x"], "train.txt/x: no folder can be made there"),
-        (["m.crf", "train.conllu"], "m.crf: not a parser: it gives labels, for crfkit tag"),
+        (["m.crf", "train.conllu"], "m.crf: not a parser: a model of labels, for crfkit tag"),
     ],
 )
 def test_what_parsing_refuses(model: str, arguments: list[str], words: str) -> None:

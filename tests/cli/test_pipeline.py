@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from crfkit.data import read_conllu, write_conllu
-from crfkit.pipeline import raw_text
-from tests.cli.commands import run
+from crfkit.pipeline import Pipeline, raw_text
+from tests.cli.commands import complaint, run
 from tests.pipeline.small_treebank import bare, make_treebank
 
 TEST = make_treebank(20, seed=2)
@@ -117,6 +117,39 @@ def test_the_table_of_the_shared_task(folder: Path) -> None:
         assert {name: round(100 * row["f1"]) for name, row in figures.items()} == dict.fromkeys(figures, 100)
 
 
+def test_other_commands_know_pipelines(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = [f"{folder}/m", f"{folder}/test.conllu"]
+    assert run("eval", *arguments).stdout == run("pipeline", "eval", *arguments).stdout
+    assert "--spans is about files of columns" in complaint("eval", *arguments, "--spans")
+    described = run("inspect", f"{folder}/m").stdout.splitlines()
+    assert described[0] == "tokenizer"
+    assert described[-1] == "parser"
+    assert json.loads(run("inspect", f"{folder}/m", "--json").stdout) == {"components": described}
+    assert "m: a pipeline, for crfkit pipeline run" in complaint("tag", *arguments)
+    assert "m: not a parser: a pipeline, for crfkit pipeline run" in complaint("parse", *arguments)
+    assert "but" in complaint("inspect", f"{folder}/m", "--on", f"{folder}/test.conllu")
+
+
+@pytest.mark.parametrize("part", ["tokenizer", "lemmatizer"])
+def test_parts_for_python_alone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pipeline = Pipeline.load(folder / "m")
+    parts = {"tokenizer": pipeline.tokenizer_, "lemmatizer": pipeline.components_[-2]}
+    parts[part].save("part")  # type: ignore[union-attr]
+    assert f"part: a {part}, to be used from Python" in complaint("tag", "part", f"{folder}/test.conllu")
+
+
+def test_text_that_is_not_utf_8(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("latin1.txt").write_bytes(b"The dog\nsees a caf\xe9.\n")
+    expected = "crfkit: latin1.txt:2: expected UTF-8, found byte 0xe9"
+    result = run("pipeline", "run", f"{folder}/m", "latin1.txt", "--quiet", status=2)
+    assert result.stderr.splitlines() == [expected]
+
+
 def test_what_the_treebank_lacks_is_said(tmp_path: Path) -> None:
     write_conllu([bare(sentence) for sentence in make_treebank(20)], tmp_path / "a.conllu")
     found = run("pipeline", "train", f"{tmp_path}/a.conllu", "--model", f"{tmp_path}/m")
@@ -158,9 +191,8 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.conllu").write_text("1\tx\n\n")
     bad = run("pipeline", "train", f"{tmp_path}/bad.conllu", "--model", f"{tmp_path}/m", status=2)
     assert "bad.conllu:1" in bad.stderr
-    for command in ("tag", "parse", "eval"):
+    for command in ("tag", "parse"):
         refused = run(command, f"{folder}/m", f"{folder}/test.conllu", status=2)
         assert "a pipeline, for crfkit pipeline run" in refused.stderr
-    assert "a pipeline" in run("inspect", f"{folder}/m", status=2).stderr
     other = run("pipeline", "eval", f"{folder}/train.conllu", f"{folder}/test.conllu", status=2)
     assert "not a crfkit model" in other.stderr

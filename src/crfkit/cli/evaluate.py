@@ -12,6 +12,8 @@ from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possibl
 from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.parse import is_parser, load_parser
+from crfkit.cli.pipeline import evaluate as evaluate_pipeline
+from crfkit.cli.pipeline import is_pipeline, load_pipeline
 from crfkit.cli.progress import Display
 from crfkit.cli.spans import DECODINGS
 from crfkit.cli.streams import open_input
@@ -134,7 +136,8 @@ def command(model: Path, file: str, threads: int | None, confusion: int, quiet: 
     Spans (labels such as B-NP and I-NP) are counted as conlleval counts them. Where MODEL is a parser, FILE is a treebank
     (CoNLL-U), and arcs are counted as in the CoNLL-2018 shared task. Where it is a tagger of treebanks, the tags of FILE
     (CoNLL-U) are compared, over all words, those of the training set and all others. Where it is a word segmenter, FILE has
-    a word and its fields on each line, and EOS or a blank line after each sentence.
+    a word and its fields on each line, and EOS or a blank line after each sentence. Where it is a pipeline, it analyses the
+    text of FILE (CoNLL-U), as `crfkit pipeline eval` does.
 
     Where MODEL is a treebank (CoNLL-U) itself, it is the gold one, and FILE what some system made of its text: tokens,
     sentences, tags, lemmas and trees are compared as in the CoNLL-2018 shared task.
@@ -148,6 +151,8 @@ def command(model: Path, file: str, threads: int | None, confusion: int, quiet: 
         elif is_treebank_tagger(model):
             found = evaluate_tagger(model, file, display, {"threads": threads, **columns})
             report, table = str(found), f"{_CONFUSION}\n{found.confusion.table(confusion)}"
+        elif is_pipeline(model):
+            report, table = _pipeline_report(model, file, threads, columns, display), ""
         elif is_segmenter(model):
             report, table = str(evaluate_file(model, file, display, {"threads": threads, **columns})), ""
         else:
@@ -227,6 +232,16 @@ def _treebank_report(gold: Path, file: str, columns: dict[str, Any], display: Di
     display.stage(f"reading {file}", "sentences")
     system = file if file != "-" else list(display.count(read_conllu(open_input(file))))
     return str(evaluate_treebank(gold, system))
+
+
+def _pipeline_report(
+    model: Path, file: str, threads: int | None, columns: dict[str, Any], display: Display
+) -> str:
+    """The table of the CoNLL-2018 shared task, from raw text on."""
+    _refuse_column_options(columns, f"{model} is a pipeline")
+    pipeline = load_pipeline(model, threads)
+    display.stage(f"analysing {file}")
+    return str(evaluate_pipeline(pipeline, list(read_conllu(open_input(file))), from_text=True))
 
 
 def _refuse_column_options(columns: dict[str, Any], reason: str) -> None:

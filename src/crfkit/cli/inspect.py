@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from crfkit.cli.parse import is_parser, load_parser
+from crfkit.cli.pipeline import is_pipeline, load_pipeline
 from crfkit.cli.streams import open_output
 from crfkit.cli.treebank_tags import is_treebank_tagger, load_treebank_tagger
 from crfkit.cli.words import is_segmenter, load_segmenter
@@ -135,6 +136,9 @@ def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
 
     if on is not None and is_parser(model):
         raise InputError(f"--on is about models with patterns, but {model} is a parser")
+    if is_pipeline(model):
+        _show_pipeline(model, on, as_json)
+        return
     if is_segmenter(model):
         estimator: Any = load_segmenter(model, {"on": on}).crf_
     elif is_treebank_tagger(model):
@@ -149,3 +153,11 @@ def command(model: Path, top: int, on: Path | None, as_json: bool) -> None:
         return
     with open_output(None) as stream:
         stream.write(json.dumps(description, ensure_ascii=False, indent=2) + "\n")
+
+
+def _show_pipeline(model: Path, on: Path | None, as_json: bool) -> None:
+    """The components of a pipeline, and what its treebank had nothing to learn from for."""
+    if on is not None:
+        raise InputError(f"--on is about models with patterns, but {model} is a pipeline")
+    described = load_pipeline(model, None).describe()
+    click.echo(json.dumps({"components": described.split("\n")}) if as_json else described)

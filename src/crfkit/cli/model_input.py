@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 CRFKIT, CRFSUITE = "crfkit", "crfsuite"
 BLANKS = " "  # runs of blanks and tabs
-_OTHERS = {
-    "Parser": "a parser, for crfkit parse",
+_USES = {  # type of a model file → what it holds, and which commands are for it
+    "CRF": "a model of labels, for crfkit tag, eval and inspect",
+    "Parser": "a parser, for crfkit parse, eval and inspect",
     "WordSegmenter": "a word segmenter, for crfkit tag, eval and inspect",
     "TreebankTagger": "a tagger of treebanks, for crfkit tag, eval and inspect",
     "GraphCRF": "a model of factor graphs, to be used from Python",
-    "Pipeline": "a pipeline, for crfkit pipeline run and crfkit pipeline eval",
+    "Pipeline": "a pipeline, for crfkit pipeline run, crfkit eval and inspect",
     "Tokenizer": "a tokenizer, to be used from Python, or as a component of a pipeline",
     "Lemmatizer": "a lemmatizer, to be used from Python, or as a component of a pipeline",
 }
@@ -94,6 +95,11 @@ def is_type(path: Path, name: str) -> bool:
         return False
 
 
+def describe_use(model: object) -> str:
+    """What a model is, and which commands are for it."""
+    return _USES[type(model).__name__]
+
+
 def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> Tagger:
     """Opens a model file, whose first bytes tell the toolkit.
 
@@ -110,7 +116,7 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
     else:
         crf = {CRFSUITE: read_crfsuite, "wapiti": read_wapiti, CRFKIT: load}[toolkit](path)
     if not isinstance(crf, CRF):
-        raise InputError(f"{path}: {_OTHERS[type(crf).__name__]}")
+        raise InputError(f"{path}: {describe_use(crf)}")
     form = FileForm.of(path, crf) if toolkit == CRFKIT else FileForm.default(crf)
     if n_columns is not None:
         try:

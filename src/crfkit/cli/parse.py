@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
-from crfkit.cli.model_input import is_type
+from crfkit.cli.model_input import describe_use, is_type
 from crfkit.cli.options import quiet_option, threads_option
 from crfkit.cli.progress import Display
 from crfkit.cli.streams import (
@@ -106,13 +106,11 @@ def is_parser(path: Path) -> bool:
 def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     """Load a parser for use on so many threads."""
     from crfkit.models import Parser
-    from crfkit.pipeline import Pipeline, load
+    from crfkit.pipeline import load
 
     parser = load(path)
-    if isinstance(parser, Pipeline):
-        raise InputError(f"{path}: a pipeline, for crfkit pipeline run and crfkit pipeline eval")
     if not isinstance(parser, Parser):
-        raise InputError(f"{path}: not a parser: it gives labels, for crfkit tag")
+        raise InputError(f"{path}: not a parser: {describe_use(parser)}")
     parser.set_params(n_threads=n_threads)
     return parser
 

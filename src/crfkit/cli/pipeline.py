@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from crfkit.cli.model_input import is_type
 from crfkit.cli.options import model_option, quiet_option, threads_option
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, save_model
@@ -59,6 +60,11 @@ def show_notes(display: Display) -> Iterator[None]:
         yield
     finally:
         LOGGER.removeHandler(handler)
+
+
+def is_pipeline(path: Path) -> bool:
+    """Whether a model file holds a pipeline."""
+    return is_type(path, "Pipeline")
 
 
 def load_pipeline(path: Path, n_threads: int | None) -> "Pipeline":

@@ -66,7 +66,7 @@ def read_pieces(source: Source) -> Iterator[str]:
     """
     name = source_name(source)
     decoder = codecs.getincrementaldecoder("utf-8")()
-    n_bytes = 0
+    n_bytes, line = 0, 1
     first = True
     try:
         for piece in _pieces(source):
@@ -75,6 +75,7 @@ def read_pieces(source: Source) -> Iterator[str]:
                 n_bytes += len(piece)
             else:
                 text = piece
+            line += text.count("\n")
             if text:
                 yield text.removeprefix("\ufeff") if first else text
                 first = False
@@ -86,9 +87,9 @@ def read_pieces(source: Source) -> Iterator[str]:
     except OSError as error:
         raise make_read_error(name, error) from error
     except UnicodeDecodeError as error:
-        raise FileFormatError(
-            f"{name}: expected UTF-8, found byte 0x{error.object[error.start]:02x} after byte {n_bytes:,}"
-        ) from error
+        line += error.object[: error.start].count(b"\n")
+        found = f"byte 0x{error.object[error.start]:02x}"
+        raise FileFormatError(f"{name}:{line}: expected UTF-8, found {found}") from error
 
 
 def _pieces(source: Source) -> Iterator[str | bytes]:
