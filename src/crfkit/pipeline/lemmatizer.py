@@ -25,7 +25,7 @@ from crfkit.optimizers import LBFGS, Optimizer
 from crfkit.pipeline.edit_scripts import apply_script, find_script
 from crfkit.structures import Chain
 
-_MOST_KEPT = 200_000  # words whose lemmas are kept
+_MOST_KEPT = 50_000  # words whose lemmas are kept
 
 
 def _each(line: str, numbers: Iterable[int]) -> str:

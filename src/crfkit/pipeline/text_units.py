@@ -15,7 +15,7 @@ Row = tuple[str, ...]  # the columns of a position
 
 CHUNK = re.compile(r"\S+")
 _LONGEST = 30  # characters of a chunk that is a feature as a whole
-_MOST_KEPT = 100_000  # chunks whose rows are kept
+_MOST_KEPT = 20_000  # chunks whose rows are kept
 
 TEMPLATE = """\
 # Columns: 0 the characters, 1 whether white space is before them, 2 the text between white space that they are in,
