@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 import torch
 
+from crfkit.nn.backends.core_trees import PROJECTIVE_CORE
 from crfkit.nn.backends.torch_projective import EISNER
 from crfkit.nn.problem.tree import TreeProblem
 from crfkit.nn.triton.projective import backend as kernels
@@ -104,14 +105,20 @@ def check_both_spaces() -> None:
 
 
 def check_no_numbers() -> None:
-    """Scores that are no numbers make the sums of their sentence NaN, and no other."""
+    """Scores that are no numbers make the sums of their sentence NaN, and no other; every entry, as in all backends."""
     given = problem(0, True)
-    given.scores[0, 1, 2] = torch.nan
+    given.scores[0, 1, 2] = given.scores[3, 1, 2] = torch.nan
     log_z, found = KERNELS.marginals(given)
-    undefined = [True, False, False, False]
+    undefined = [True, False, False, True]
     assert torch.isnan(log_z).tolist() == undefined
-    assert torch.isnan(found).flatten(1).any(1).tolist() == undefined
-    assert (KERNELS.argmax(given)[0] == -1).all()
+    for name, marginals in (
+        ("kernels", found),
+        ("plain PyTorch", EISNER.marginals(given)[1]),
+        ("core", PROJECTIVE_CORE.marginals(given)[1]),
+    ):
+        for reduce in (torch.any, torch.all):
+            assert reduce(torch.isnan(marginals).flatten(1), 1).tolist() == undefined, name
+    assert (KERNELS.argmax(given)[[0, 3]] == -1).all()
 
 
 def main() -> None:

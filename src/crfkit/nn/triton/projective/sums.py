@@ -187,6 +187,17 @@ def _outside(
         tl.debug_barrier()
 
 
+@triton.jit
+def _write_no_numbers(marginals, size, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """NaN for every entry of a sentence [size, size], also where there can be no arc."""
+    for first in range(0, size, ROWS):
+        h = (first + tl.arange(0, ROWS))[:, None]
+        for start in range(0, size, COLUMNS):
+            m = (start + tl.arange(0, COLUMNS))[None, :]
+            nothing = tl.full([ROWS, COLUMNS], float("nan"), dtype=tl.float64)
+            tl.store(marginals + h * size + m, nothing, mask=(h < size) & (m < size))
+
+
 @triton.jit(do_not_specialize=["size", "one_root"])
 def projective_kernel(
     scores, lengths, work, log_z, marginals, enough, size, one_root, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
@@ -195,7 +206,8 @@ def projective_kernel(
     """Programs [B]: log Z [B] and, with `GRADIENT`, the probability of every arc there is.
 
     `work` has 4 areas of (size + 1) size numbers for each, 2 without a gradient, and `size` numbers. Whether exp space was
-    enough is written to `enough` [B]; log space does what was not.
+    enough is written to `enough` [B]; log space does what was not. Where the score of an arc is not a number, neither is
+    log Z nor any entry of the marginals, as in the other backends: also on the diagonal, in column 0, beyond the end.
     """
     row = tl.program_id(0).to(tl.int64)
     n = length_of(lengths, row, size - 1)
@@ -216,7 +228,10 @@ def projective_kernel(
         if LOG:
             z = tl.where(shift != shift, shift, z)  # where a score is not a number, nothing is
             tl.store(log_z + row, z + shift)
-            good = z != NEVER
+            good = (z == z) & (z != NEVER)
+            if GRADIENT:
+                if z != z:
+                    _write_no_numbers(marginals, size, ROWS, COLUMNS)
         else:
             logarithm = tl.log(z)
             tl.store(log_z + row, logarithm + shift)
