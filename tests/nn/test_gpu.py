@@ -69,3 +69,9 @@ def test_segments_on_both_sides(size: tuple[int, int, int, int], form: str, dtyp
 @pytest.mark.parametrize(("shape", "method"), gpu_graph_cases.CASES)
 def test_factor_graphs_on_both_sides(shape: str, method: str, dtype: Any) -> None:
     gpu_graph_cases.check_graphs(shape, method, dtype)
+
+
+@pytest.mark.parametrize("dtype", gpu_graph_cases.TOLERANCE)
+@pytest.mark.parametrize("case", gpu_graph_cases.GRIDS)
+def test_messages_are_the_same_on_both_sides(case: tuple[Any, ...], dtype: Any) -> None:
+    gpu_graph_cases.check_grid(*case, dtype)

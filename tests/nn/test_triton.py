@@ -20,6 +20,7 @@ PROGRAMS = (
     "tests.nn.segment_interpreter",
     "tests.nn.tree_interpreter",
     "tests.nn.projective_interpreter",
+    "tests.nn.message_interpreter",
 )
 
 

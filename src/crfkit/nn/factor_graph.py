@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from crfkit.errors import ArgumentError, LabelError, ShapeError, UnsupportedError
-from crfkit.nn.backends import core_graphs, torch_elimination
+from crfkit.nn.backends import choice, core_graphs, torch_elimination
 from crfkit.nn.backends.torch_elimination import GraphExpectations
-from crfkit.nn.backends.torch_messages import MessageOptions, beliefs
+from crfkit.nn.backends.torch_messages import MessageOptions
 from crfkit.nn.distribution import Distribution, break_graph, expected_score
 from crfkit.nn.problem.checks import check_device, check_integers
 from crfkit.nn.problem.factor_graph import GraphProblem, check_memory, read_problem
@@ -28,7 +28,8 @@ class FactorGraphDistribution(Distribution):
 
     method="belief_propagation": approximate (Bethe), exact if the graph has no cycles. All messages are updated at once, at
     most `max_iterations` times, until the largest change of a message is at most `tolerance` (0: all iterations are made);
-    `damping` keeps that share of the old message. Gradients are those of what was computed, iteration by iteration.
+    `damping` keeps that share of the old message. Gradients are those of what was computed, iteration by iteration. On a
+    GPU, where no table has more than two variables, that of log Z is the beliefs if all elements have reached the tolerance.
 
     >>> graph = FactorGraph.from_arrays([2, 2], [(0, 1)], [[[0.0, 0.0], [0.0, 0.0]]])
     >>> graphs = FactorGraphDistribution(graph, [torch.zeros(3, 2, 2)])
@@ -76,7 +77,7 @@ class FactorGraphDistribution(Distribution):
     def _beliefs(self, problem: GraphProblem) -> GraphExpectations:
         """By belief propagation."""
         assert self._options is not None
-        found, converged = beliefs(problem, self._options)
+        found, converged = choice.choose_beliefs(problem)(problem, self._options)
         if problem.allowed is None:
             self._converged = converged
         return found

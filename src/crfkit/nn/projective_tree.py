@@ -19,8 +19,9 @@ class ProjectiveTreeDistribution(DependencyTrees):
     A tree is projective if no two of its arcs cross.
 
     `scores` [B, n + 1, n + 1] by head and dependent, where 0 is the root, which stands before the first word; the diagonal
-    and column 0 are ignored, and −inf forbids an arc. `lengths` [B] are the words of each sentence (None: n). With
-    `single_root` exactly one word has the root as its head, else one or more.
+    and column 0 are ignored, and −inf forbids an arc. Where the score of an arc is NaN, so are log Z and all marginals of
+    its sentence. `lengths` [B] are the words of each sentence (None: n). With `single_root` exactly one word has the root
+    as its head, else one or more.
 
     `siblings` [B, n + 1, n + 1, n + 1] are scores of a second order, added for each word m: [y_m, s, m], where s is the next
     dependent of y_m between y_m and m, and [y_m, y_m, m] where there is none.

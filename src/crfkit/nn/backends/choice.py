@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias, cast
 
 import torch
 
-from crfkit.nn.backends import core, core_segments, core_trees, segments, torch_chain
+from crfkit.nn.backends import core, core_segments, core_trees, segments, torch_chain, torch_messages
 from crfkit.nn.backends.base import Backend
+from crfkit.nn.backends.torch_elimination import GraphExpectations
+from crfkit.nn.backends.torch_messages import MessageOptions
 from crfkit.nn.backends.torch_projective import EISNER
 from crfkit.nn.backends.torch_tree import DETERMINANT
 from crfkit.nn.backends.tree import TreeBackend
 from crfkit.nn.problem.bigram_tiles import tiles_for
 from crfkit.nn.problem.chain import ChainProblem, constrain_ends, explicit
+from crfkit.nn.problem.factor_graph import GraphProblem
 from crfkit.nn.problem.segments import SegmentProblem
 from crfkit.nn.problem.tree import TreeProblem
 
 Chosen: TypeAlias = "tuple[Backend, ChainProblem]"
+Beliefs: TypeAlias = Callable[[GraphProblem, MessageOptions], tuple[GraphExpectations, torch.Tensor]]
 
 
 def choose(problem: ChainProblem, lists: bool = False) -> Chosen:
@@ -87,6 +92,13 @@ def choose_segments(problem: SegmentProblem) -> segments.SegmentBackend:
     return core_segments.CORE if core_segments.CORE.suits(problem) else segments.TORCH
 
 
+def choose_beliefs(problem: GraphProblem) -> Beliefs:
+    """Belief propagation for a batch of factor graphs: kernels where no table has more than two variables."""
+    if problem.scores.is_cuda and triton_is_there() and _message_kernels().suits(problem):
+        return cast(Beliefs, _message_kernels().beliefs)
+    return torch_messages.beliefs
+
+
 @cache
 def triton_is_there() -> bool:
     """Whether kernels can be compiled here."""
@@ -126,3 +138,11 @@ def _segment_kernels() -> Any:
     from crfkit.nn.triton.segments.backend import SegmentKernels
 
     return SegmentKernels()
+
+
+@cache
+def _message_kernels() -> Any:
+    """The backend with kernels for belief propagation."""
+    from crfkit.nn.triton.messages.backend import MessageKernels
+
+    return MessageKernels()

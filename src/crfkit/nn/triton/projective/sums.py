@@ -229,9 +229,8 @@ def projective_kernel(
             z = tl.where(shift != shift, shift, z)  # where a score is not a number, nothing is
             tl.store(log_z + row, z + shift)
             good = (z == z) & (z != NEVER)
-            if GRADIENT:
-                if z != z:
-                    _write_no_numbers(marginals, size, ROWS, COLUMNS)
+            if GRADIENT and z != z:
+                _write_no_numbers(marginals, size, ROWS, COLUMNS)
         else:
             logarithm = tl.log(z)
             tl.store(log_z + row, logarithm + shift)

@@ -1,0 +1,1 @@
+"""Kernels for belief propagation on factor graphs of single variables and pairs."""
