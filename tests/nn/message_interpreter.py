@@ -16,6 +16,7 @@ from crfkit.nn.backends import torch_messages
 from crfkit.nn.backends.torch_messages import MessageOptions
 from crfkit.nn.problem.factor_graph import GraphProblem, read_problem
 from crfkit.nn.triton.messages import backend as kernels
+from crfkit.nn.triton.messages.kernels import update_kernel
 from tests.nn.graph_batches import draw_batch, mixed_graph
 
 KERNELS = kernels.MessageKernels()
@@ -106,7 +107,7 @@ def check_stopping() -> None:
 
     with mock.patch.object(kernels, "_launch", side_effect=counted):
         KERNELS.beliefs(given, MessageOptions(0.0, 1e-6, 1000))
-    assert launched.count(kernels.update_kernel) == kernels.ITERATIONS, launched
+    assert launched.count(update_kernel) == kernels.ITERATIONS, launched
 
 
 def check_gradients() -> None:
