@@ -74,4 +74,4 @@ def test_factor_graphs_on_both_sides(shape: str, method: str, dtype: Any) -> Non
 @pytest.mark.parametrize("dtype", gpu_graph_cases.TOLERANCE)
 @pytest.mark.parametrize("case", gpu_graph_cases.GRIDS)
 def test_messages_are_the_same_on_both_sides(case: Any, dtype: Any) -> None:
-    gpu_graph_cases.check_grid(*case, dtype=dtype)
+    gpu_graph_cases.check_grid(*(*case, dtype))
