@@ -1,10 +1,11 @@
 """`python -m benchmarks.belief_propagation`: loopy belief propagation beside PGMax, on a CPU or a GPU.
 
 Grids of n × n variables (Ising: 2 values, random signs of the couplings; Potts: 5 values), and graphs in UAI files that are
-named on the command line, with their evidence beside them (`NAME.uai.evid`). Both packages run synchronous updates with the
-same damping on one thread; PGMax's function is compiled before it is measured. It has no test of convergence: it gets as
-many iterations as crfkit's synchronous schedule needs for a largest residual of 1e-6. crfkit computes in double precision,
-PGMax in single. Errors are differences of marginals from exact ones, where these are computed (`--exact-gib`).
+named on the command line, with their evidence beside them (`NAME.uai.evid`). crfkit runs with its defaults, and with each
+of its schedules at a given damping; PGMax with synchronous updates at the same damping, on one thread. PGMax's function is
+compiled before it is measured. It has no test of convergence: it gets as many iterations as crfkit's synchronous schedule
+needs for a largest residual of 1e-6. crfkit computes in double precision, PGMax in single. Errors are differences of
+marginals from exact ones, where these are computed (`--exact-gib`); those of crfkit are of its defaults.
 
 Seconds are those of the processor, the least of several runs. PGMax (`pip install pgmax`) is left out if it is missing.
 
@@ -112,21 +113,23 @@ def measure(name: str, graph: FactorGraph, damping: float, exact_gib: float) -> 
         "factors": len(graph.factors),
         "damping": damping,
     }
+    runs = {"default": partial(belief_propagation, graph, max_iterations=MOST_ITERATIONS)}
     for schedule in SCHEDULES:
-        run = partial(
-            belief_propagation, graph, schedule=schedule, damping=damping, max_iterations=MOST_ITERATIONS
-        )
+        runs[schedule] = partial(runs["default"], schedule=schedule, damping=damping)
+    found: dict[str, Marginals] = {}
+    for kind, run in runs.items():
         seconds, ours = least_seconds(run)
-        row[schedule] = {"s": seconds, "iterations": ours.iterations, "converged": ours.converged}
-    ours_marginals = [ours.marginals[v.name] for v in graph.variables]
+        row[kind] = {"s": seconds, "iterations": ours.iterations, "converged": ours.converged}
+        found[kind] = [ours.marginals[v.name] for v in graph.variables]
     exact = exact_marginals(graph, exact_gib)
     if exact is not None:
-        row["error"] = error(ours_marginals, exact)
+        row["error"] = error(found["default"], exact)
+        row["synchronous error"] = error(found["synchronous"], exact)
     if importlib.util.find_spec("pgmax"):
         iterations = int(row["synchronous"]["iterations"])
         seconds, theirs = run_pgmax(graph, iterations, damping)
         row["pgmax"] = {"s": seconds, "iterations": iterations}
-        row["difference"] = error(theirs, ours_marginals)[0]
+        row["difference"] = error(theirs, found["synchronous"])[0]
         if exact is not None:
             row["pgmax error"] = error(theirs, exact)
     return row

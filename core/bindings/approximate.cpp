@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -43,6 +44,8 @@ nb::dict as_dict(Beliefs& beliefs) {
     out["residual"] = beliefs.residual;
     out["iterations"] = beliefs.iterations;
     out["logarithms"] = beliefs.logarithms;
+    out["damping"] = beliefs.damping;
+    out["n_averaged"] = beliefs.n_averaged;
     out["log_partition"] = beliefs.log_partition;
     out["of_variables"] = new_array(std::move(beliefs.of_variables));
     out["of_tables"] = new_array(std::move(beliefs.of_tables));
@@ -144,7 +147,7 @@ void bind_approximate(nb::module_& m) {
         .def(
             "run",
             [](const BeliefPropagation& self, const Array<double>& scores, const Maybe<bool>& allowed,
-               const std::string& schedule, bool maximise, double damping, double tolerance,
+               const std::string& schedule, bool maximise, std::optional<double> damping, double tolerance,
                std::int64_t max_iterations, int n_threads) {
                 check_input(self.plan().graph, scores, allowed);
                 const MessageOptions options{schedule_of(schedule), maximise, damping, tolerance,
@@ -152,7 +155,7 @@ void bind_approximate(nb::module_& m) {
                 Beliefs beliefs = unlocked([&] { return self.run(view(scores), view(allowed), options); });
                 return as_dict(beliefs);
             },
-            "scores"_a, "allowed"_a.none(), "schedule"_a, "maximise"_a, "damping"_a, "tolerance"_a,
+            "scores"_a, "allowed"_a.none(), "schedule"_a, "maximise"_a, "damping"_a.none(), "tolerance"_a,
             "max_iterations"_a, "n_threads"_a = 1);
 }
 

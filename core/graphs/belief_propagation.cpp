@@ -91,6 +91,39 @@ class BeliefReader {
     typename Messages<Domain>::Workspace w_;
 };
 
+// The beliefs of several states of messages that do not settle, on average: they are nearer to the marginals
+// than those of the last state, which is any of many.
+class Averages {
+  public:
+    template <class Reader>
+    void add(Reader& reader) {
+        Beliefs state;
+        reader.read(state);
+        ++n_;
+        add(state.of_variables, of_variables_);
+        add(state.of_tables, of_tables_);
+        log_partition_ += state.log_partition;
+    }
+    void replace(Beliefs& last) {
+        if (n_ == 0) return;
+        last.n_averaged = n_;
+        const double share = 1 / static_cast<double>(n_);
+        for (std::size_t i = 0; i < of_variables_.size(); ++i)
+            last.of_variables[i] = share * of_variables_[i];
+        for (std::size_t i = 0; i < of_tables_.size(); ++i) last.of_tables[i] = share * of_tables_[i];
+        last.log_partition = share * log_partition_;
+    }
+
+  private:
+    static void add(const std::vector<double>& numbers, std::vector<double>& sums) {
+        sums.resize(numbers.size());
+        for (std::size_t i = 0; i < numbers.size(); ++i) sums[i] += numbers[i];
+    }
+    std::vector<double> of_variables_, of_tables_;
+    double log_partition_ = 0;
+    std::int64_t n_ = 0;
+};
+
 // A best assignment by max-product messages: variables get their values one after the other, each the best
 // for what is fixed before. Without cycles it is optimal, with ties too.
 template <class Domain>
@@ -161,12 +194,8 @@ template <class Messages>
 double BeliefPropagation::upper_bound(const Messages& messages, std::span<const double> scores,
                                       std::span<const bool> allowed, const MessageOptions& options) const {
     const FactorGraph& graph = plan_.graph;
-    std::vector<double> logs(static_cast<std::size_t>(plan_.message_ptr.back()));
-    for (std::size_t e = 0; e < plan_.table_of.size(); ++e)
-        for (std::int64_t i = plan_.message_ptr[e]; i < plan_.message_ptr[e + 1]; ++i)
-            logs[i] = std::max(
-                kLowestLogMessage,
-                messages.to_log(messages.message(static_cast<std::int64_t>(e))[i - plan_.message_ptr[e]]));
+    std::vector<double> logs = messages.log_messages();
+    for (double& log : logs) log = std::max(kLowestLogMessage, log);
     double sum = 0;
     std::vector<double> divided;
     std::vector<std::int32_t> at(largest_arity(graph));
@@ -207,11 +236,18 @@ Beliefs BeliefPropagation::run_in(std::span<const double> scores, std::span<cons
     result.logarithms = Domain::kLogarithms;
     Messages<Domain> messages(plan_, scores, allowed, appearance_);
     MessageRun<Domain> run(messages, options);
-    run.run();
+    BeliefReader<Domain> reader(messages);
+    Averages averages;
+    run.run([&] {
+        if (!Domain::kMaxima) averages.add(reader);
+    });
     result.residual = run.residual();
     result.iterations = run.iterations();
+    result.damping = run.damping();
     result.converged = result.residual < options.tolerance;
-    BeliefReader<Domain>(messages).read(result);
+    reader.read(result);
+    if (!result.converged && run.restless()) averages.replace(result);
+    if (options.keep_messages) result.log_messages = messages.log_messages();
     if (!appearance_.empty()) result.log_partition = upper_bound(messages, scores, allowed, options);
     if constexpr (Domain::kMaxima) {
         try {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,25 +26,30 @@ namespace crfkit {
 enum class Schedule { kResidual, kSequential, kSynchronous };
 
 struct MessageOptions {
-    Schedule schedule = Schedule::kResidual;
+    Schedule schedule = Schedule::kSequential;
     bool maximise = false;
-    double damping = 0;
+    std::optional<double> damping;  // none: 0, and more where messages do not settle
     double tolerance = 1e-6;
     std::int64_t max_iterations = 1000;
     int n_threads = 1;
+    bool keep_messages = false;
 };
 
 struct Beliefs {
     bool possible = true;  // false: no assignment is; nothing else is set
     bool converged = false;
-    double residual = 0;      // the largest change that one more update would make to a number of any message
-    double iterations = 0;    // updates of tables, divided by their number
+    double residual = 0;    // the largest change that one more update would make to a number of any message
+    double iterations = 0;  // updates of tables, divided by their number
+    double damping = 0;     // at the end
+    std::int64_t n_averaged =
+        0;                    // states of the messages whose beliefs are averaged; 0: those of the last alone
     bool logarithms = false;  // whether plain numbers were not enough
     double log_partition =
         0;  // Bethe, or the upper bound of reweighted messages; maximise: the same of the best score
     std::vector<double> of_variables;  // [values] sum 1; maximise: maximum 1
     std::vector<double> of_tables;     // [n_scores]
     std::vector<std::int32_t> best;    // [V] maximise: an assignment; empty if none was found
+    std::vector<double> log_messages;  // if they are kept, numbered as in the plan
 };
 
 // The plan of one graph, made once; `run` may be called by several threads at a time.
@@ -58,6 +64,7 @@ class BeliefPropagation {
     const MessagePlan& plan() const { return plan_; }
     bool is_exact() const { return plan_.is_forest; }
     bool is_reweighted() const { return !appearance_.empty(); }
+    std::span<const double> appearance() const { return appearance_; }  // [F]; empty: not reweighted
 
   private:
     template <class Domain>

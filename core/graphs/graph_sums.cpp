@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graphs/assignment_search.hpp"
+#include "graphs/belief_derivative.hpp"
 #include "graphs/junction_tree_max.hpp"
 #include "graphs/junction_tree_sums.hpp"
 
@@ -56,21 +57,14 @@ class BeliefSums final : public GraphSums {
         std::copy(found.of_tables.begin(), found.of_tables.end(), marginals);
         return found.log_partition;
     }
-    // (marginals(scores + h direction) − marginals(scores − h direction)) / 2h
+    // At the fixed point of the messages; where they have none, the same for where they are.
     double hessian_vector(const double* scores, const double* direction, double* changes) override {
-        const std::size_t n = static_cast<std::size_t>(graph_.n_scores());
-        double largest = 0;
-        for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(direction[i]));
-        const double step = largest > 0 ? 1e-4 / largest : 1;
-        std::vector<double> moved(n), before(n);
-        const auto at = [&](double h, double* out) {
-            for (std::size_t i = 0; i < n; ++i) moved[i] = scores[i] + h * direction[i];
-            return marginals(moved.data(), out);
-        };
-        at(-step, before.data());
-        at(step, changes);
-        for (std::size_t i = 0; i < n; ++i) changes[i] = (changes[i] - before[i]) / (2 * step);
-        return run(scores, false).log_partition;
+        const Beliefs found = run(scores, false, true);
+        if (!found.possible) return kImpossible;
+        BeliefDerivative derivative(messages_.plan(), all(scores), found.log_messages, messages_.appearance(),
+                                    found.damping);
+        if (!derivative.along(all(direction), changes)) differences(scores, direction, changes);
+        return found.log_partition;
     }
     double decode(const double* scores, std::int32_t* assignment) override {
         Beliefs found = run(scores, true);
@@ -92,9 +86,25 @@ class BeliefSums final : public GraphSums {
     }
 
   private:
-    Beliefs run(const double* scores, bool maximise) const {
+    // (marginals(scores + h direction) − marginals(scores − h direction)) / 2h
+    void differences(const double* scores, const double* direction, double* changes) {
+        const std::size_t n = static_cast<std::size_t>(graph_.n_scores());
+        double largest = 0;
+        for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(direction[i]));
+        const double step = largest > 0 ? 1e-4 / largest : 1;
+        std::vector<double> moved(n), before(n);
+        const auto at = [&](double h, double* out) {
+            for (std::size_t i = 0; i < n; ++i) moved[i] = scores[i] + h * direction[i];
+            return marginals(moved.data(), out);
+        };
+        at(-step, before.data());
+        at(step, changes);
+        for (std::size_t i = 0; i < n; ++i) changes[i] = (changes[i] - before[i]) / (2 * step);
+    }
+    Beliefs run(const double* scores, bool maximise, bool keep_messages = false) const {
         MessageOptions options;
         options.maximise = maximise;
+        options.keep_messages = keep_messages;
         options.tolerance = maximise ? 1e-6 : messages_.is_reweighted() ? 1e-8 : 1e-10;
         if (messages_.is_reweighted()) options.damping = kReweightedDamping;
         return messages_.run(all(scores), {}, options);

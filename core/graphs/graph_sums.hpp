@@ -27,7 +27,8 @@ class GraphSums {
 // By a junction tree, which is complete(). Both must outlive it.
 std::unique_ptr<GraphSums> exact_sums(const FactorGraph& graph, const JunctionTree& tree);
 // By loopy belief propagation, which must outlive it: log Z is that of Bethe, or the upper bound of
-// reweighted messages. Hessian–vector products are central differences of the marginals.
+// reweighted messages. Hessian–vector products are derivatives of the beliefs at the fixed point
+// (belief_derivative.hpp); where its sweeps do not converge, central differences.
 std::unique_ptr<GraphSums> belief_sums(const FactorGraph& graph, const BeliefPropagation& messages);
 
 }  // namespace crfkit

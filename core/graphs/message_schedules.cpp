@@ -1,6 +1,7 @@
 #include "graphs/message_schedules.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/threads.hpp"
 #include "graphs/priority_buckets.hpp"
@@ -13,7 +14,32 @@ constexpr std::int64_t kTablesPerTask = 512;
 constexpr double kSteady = 0.7;   // the largest change, relative to that of …
 constexpr std::size_t kLook = 4;  // so many sweeps before
 
+constexpr double kDampings[] = {0.5, 0.75, 0.9};
+constexpr double kFalls = 0.95;  // the lowest change of a few iterations, relative to that of those before, …
+constexpr double kPatience = 0.1;  // … which are this share of all without damping
+constexpr double kLeastPatience = 20;
+
 }  // namespace
+
+Damping::Damping(std::optional<double> given, std::int64_t max_iterations)
+    : fixed_(given.has_value()),
+      now_(given.value_or(0)),
+      patience_(std::max(kLeastPatience, kPatience * static_cast<double>(max_iterations))) {}
+
+void Damping::observe(double change) {
+    if (fixed_) return;
+    lowest_ = std::min(lowest_, change);
+    if (++n_observed_ < patience_ / (1 - now_)) return;
+    const bool falls = lowest_ < kFalls * lowest_before_;
+    lowest_before_ = lowest_;
+    lowest_ = HUGE_VAL;
+    n_observed_ = 0;
+    if (falls) return;
+    const double* next = std::upper_bound(std::begin(kDampings), std::end(kDampings), now_);
+    if (next == std::end(kDampings)) return;
+    now_ = *next;
+    lowest_before_ = HUGE_VAL;
+}
 
 template <class Domain>
 MessageRun<Domain>::MessageRun(Messages<Domain>& messages, const MessageOptions& options)
@@ -24,11 +50,25 @@ MessageRun<Domain>::MessageRun(Messages<Domain>& messages, const MessageOptions&
       workspaces_(static_cast<std::size_t>(std::max(1, options.n_threads)), Workspace(plan_)),
       changes_(workspaces_[0].at.size()),
       residuals_(plan_.tables.size()),
-      fresh_(static_cast<std::size_t>(plan_.message_ptr.back())) {}
+      fresh_(static_cast<std::size_t>(plan_.message_ptr.back())),
+      next_look_((options.max_iterations + 1) / 2 * n_tables()),
+      damping_(options.damping, options.max_iterations) {}
 
 template <class Domain>
-void MessageRun<Domain>::run() {
+void MessageRun<Domain>::look_again() {
+    if (updates_ < next_look_ || !look_) return;
+    if (n_looks_++ == 0) {
+        measure();
+        residual_at_first_look_ = residual_;
+    }
+    next_look_ = updates_ + std::max(n_tables(), options_.max_iterations * n_tables() / (2 * kLooks));
+    look_();
+}
+
+template <class Domain>
+void MessageRun<Domain>::run(const std::function<void()>& look) {
     if (plan_.tables.empty()) return;
+    look_ = look;
     if (plan_.is_forest) {
         // Backwards, every table sends to its first variable what its whole branch says; then forwards, what
         // all else says.
@@ -66,14 +106,16 @@ double MessageRun<Domain>::update(std::int64_t i, double damping) {
 
 template <class Domain>
 double MessageRun<Domain>::sweep(bool backwards) {
-    const double damping = plan_.is_forest ? 0 : options_.damping;
+    const double damping = plan_.is_forest ? 0 : damping_.now();
     double largest = 0;
     if (pairs_.used()) {
         updates_ += n_tables();
-        return pairs_.sweep(backwards, damping);
+        largest = pairs_.sweep(backwards, damping);
+    } else {
+        for (std::int64_t i = 0; i < n_tables(); ++i)
+            largest = std::max(largest, update(backwards ? n_tables() - 1 - i : i, damping));
     }
-    for (std::int64_t i = 0; i < n_tables(); ++i)
-        largest = std::max(largest, update(backwards ? n_tables() - 1 - i : i, damping));
+    damping_.observe(largest);
     return largest;
 }
 
@@ -104,9 +146,9 @@ void MessageRun<Domain>::measure() {
 
 template <class Domain>
 void MessageRun<Domain>::store_fresh() {
-    if (pairs_.used()) return pairs_.store(fresh_, options_.damping);
+    if (pairs_.used()) return pairs_.store(fresh_, damping_.now());
     for (const std::int64_t f : plan_.tables)
-        messages_.store(f, fresh_.data() + plan_.message_ptr[plan_.graph.scope_ptr[f]], options_.damping);
+        messages_.store(f, fresh_.data() + plan_.message_ptr[plan_.graph.scope_ptr[f]], damping_.now());
 }
 
 template <class Domain>
@@ -114,8 +156,10 @@ void MessageRun<Domain>::synchronous() {
     for (;;) {
         measure();
         if (residual_ < options_.tolerance || spent()) return;
+        damping_.observe(residual_);
         store_fresh();
         updates_ += n_tables();
+        look_again();
     }
 }
 
@@ -127,6 +171,7 @@ void MessageRun<Domain>::sequential() {
             measure();
             if (residual_ < options_.tolerance || spent()) return;
         }
+        look_again();
     }
 }
 
@@ -142,6 +187,7 @@ void MessageRun<Domain>::residual_first() {
         changes.push_back(sweep(backwards));
         if (changes[n] < options_.tolerance || (n >= kLook && changes[n] > kSteady * changes[n - kLook]))
             break;
+        look_again();
     }
     measure();
     PriorityBuckets waiting(residuals_.size(), options_.tolerance);
@@ -151,8 +197,9 @@ void MessageRun<Domain>::residual_first() {
     set_priorities();
     std::vector<std::int64_t> number(static_cast<std::size_t>(plan_.graph.n_tables()));
     for (std::int64_t i = 0; i < n_tables(); ++i) number[plan_.tables[i]] = i;
-    const double kept = 1 - options_.damping;
+    const double damping = damping_.now(), kept = 1 - damping;
     while (residual_ >= options_.tolerance && !spent()) {
+        look_again();
         if (!waiting.any() || (updates_ + 1) / n_tables() >= options_.max_iterations) {
             measure();
             updates_ += n_tables();
@@ -160,7 +207,7 @@ void MessageRun<Domain>::residual_first() {
             continue;
         }
         const std::int64_t top = waiting.top(), f = plan_.tables[top];
-        waiting.change(top, options_.damping * update(top, options_.damping));
+        waiting.change(top, damping * update(top, damping));
         for (std::int64_t e = plan_.graph.scope_ptr[f]; e < plan_.graph.scope_ptr[f + 1]; ++e) {
             const double change = kept * changes_[e - plan_.graph.scope_ptr[f]];
             if (change == 0) continue;

@@ -49,7 +49,11 @@ class Messages {
     void own(std::int64_t variable, double* out) const {
         std::copy_n(own_.data() + plan_.graph.value_ptr[variable], plan_.graph.cardinalities[variable], out);
     }
-    static double to_log(double x) { return Domain::to_log(x); }
+    std::vector<double> log_messages() const {
+        std::vector<double> logs(messages_);
+        for (double& x : logs) x = Domain::to_log(x);
+        return logs;
+    }
     double weight(std::int64_t place) const { return weights_[place]; }  // of an entry of a table
     double shift(std::int64_t f) const { return shifts_[f]; }  // log of what its entries were divided by
     double constant() const { return constant_; }  // log of what `own` was divided by, and of empty tables

@@ -745,7 +745,7 @@ class BeliefPropagation:  # the plan of one graph, for any number of runs
         allowed: npt.NDArray[np.bool_] | None,
         schedule: str,
         maximise: bool,
-        damping: float,
+        damping: float | None,
         tolerance: float,
         max_iterations: int,
         n_threads: int = 1,

@@ -10,7 +10,7 @@ import pytest
 
 from crfkit import Chain, FactorGraph
 from crfkit.errors import ArgumentError, NoOutputError
-from crfkit.inference import belief_propagation, max_product
+from crfkit.inference import belief_propagation, marginals, max_product
 from tests.oracles.factor_graphs import SHAPES, Graph, GraphOracle, draw_graph
 from tests.oracles.loopy import Loopy
 
@@ -153,6 +153,59 @@ def test_status_is_honest_where_messages_oscillate() -> None:
     assert damped.converged
     assert "converged" in damped.status
     assert damped.residual < 1e-6
+
+
+def test_damping_is_raised_where_messages_do_not_settle() -> None:
+    n_better = 0
+    for seed in range(12):
+        graph = ising(8, 1.0, 0.5, seed)
+        plain = belief_propagation(graph, damping=0.0, max_iterations=500)
+        assert plain.damping == 0.0
+        by_default = belief_propagation(graph, max_iterations=500)
+        assert by_default.converged >= plain.converged
+        n_better += by_default.converged > plain.converged
+        if by_default.converged:
+            assert by_default.averaged == 1
+    assert n_better >= 3
+    easy = belief_propagation(ising(8, 0.3, 0.5), max_iterations=500)
+    assert easy.converged
+    assert easy.damping == 0.0
+
+
+def test_messages_that_do_not_settle_are_averaged() -> None:
+    """The means are those of the states of the second half, by the reference."""
+    against = 3.0 * np.array([[-1.0, 1.0], [1.0, -1.0]])
+    scopes = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)]
+    tables = [against + 0.3 * np.random.default_rng(f).normal(size=(2, 2)) for f in range(6)]
+    graph: Graph = ([2] * 5, list(zip(scopes, tables, strict=True)))
+    result = belief_propagation(build(graph), schedule="synchronous", damping=0.0, max_iterations=20)
+    assert not result.converged
+    assert result.averaged == 11
+    assert "marginals are means of 11 iterations" in result.status
+    reference = Loopy(graph).run(9)
+    states = [reference.run(1).of_variables for _ in range(11)]
+    for v in range(5):
+        expected = np.mean([state[v] for state in states], axis=0)
+        np.testing.assert_allclose(result.marginals[str(v)], expected, rtol=0, atol=1e-9)
+
+
+def test_means_are_nearer_to_the_marginals() -> None:
+    errors, of_states = [], []
+    for seed in range(8):
+        graph = ising(6, 2.0, 0.5, seed)
+        exact = marginals(graph)
+        found = belief_propagation(graph, damping=0.0, max_iterations=300)
+        if not found.converged:
+            errors.append(error_of(found.marginals, exact))
+            tables = [(factor.variables, factor.scores) for factor in graph.factors]
+            state = Loopy(([2] * 36, tables)).run(60).of_variables
+            of_states.append(error_of({str(v): p for v, p in enumerate(state)}, exact))
+    assert len(errors) >= 4
+    assert np.mean(errors) < 0.9 * np.mean(of_states)
+
+
+def error_of(found: Any, exact: Any) -> float:
+    return float(np.mean([abs(found[name] - exact[name]).mean() for name in exact]))
 
 
 def test_residual_is_that_of_the_reference() -> None:

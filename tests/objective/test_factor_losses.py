@@ -122,7 +122,11 @@ def test_tree_reweighted_is_a_convex_bound(seed: int) -> None:
     assert gradient @ v == pytest.approx((values[2] - values[1]) / (2 * step), abs=1e-5)
     assert values[0] + values[3] >= 2 * value - 1e-9
     moved = [objective.value_and_gradient(w + t * v)[1] for t in (-step, step)]
-    assert objective.hessian_vector(w, v) == pytest.approx((moved[1] - moved[0]) / (2 * step), abs=1e-3)
+    product = objective.hessian_vector(w, v)
+    assert product == pytest.approx((moved[1] - moved[0]) / (2 * step), abs=1e-3)
+    u = random.normal(size=factor_map.n_weights)
+    assert product @ u == pytest.approx(objective.hessian_vector(w, u) @ v, abs=1e-5)
+    assert product @ v > -1e-9
 
 
 def test_tree_reweighted_is_exact_without_cycles() -> None:
@@ -139,6 +143,71 @@ def test_tree_reweighted_is_exact_without_cycles() -> None:
     loss = graph_loss(factor_map, [graph], [output], criterion="tree_reweighted")
     expected = oracle_value("likelihood", [graph], [output], np.ones(1), named_weights(factor_map, w))
     assert Objective(loss, l2=0.0).value_and_gradient(w)[0] == pytest.approx(expected, abs=1e-9)
+
+
+def is_forest(graph: GraphInput) -> bool:
+    """Whether the factors make no cycle."""
+    parts = {v: {v} for v in range(len(graph.variables))}
+    for factor in graph.factors:
+        touched = [parts[v] for v in factor.variables]
+        if len({id(part) for part in touched}) < len(touched):
+            return False
+        whole = set().union(*touched)
+        parts.update(dict.fromkeys(whole, whole))
+    return True
+
+
+def belief_objectives(seed: int, *, forests: bool) -> tuple[Objective, Objective, Floats]:
+    """By belief propagation and exactly, on graphs without cycles or with some, and a direction and a point."""
+    inputs: list[GraphInput] = []
+    outputs: list[list[Any]] = []
+    number = 0
+    while len(inputs) < 4:
+        random = np.random.default_rng([seed, number])
+        graph, number = draw_input(random), number + 1
+        if is_forest(graph) == forests:
+            inputs.append(graph)
+            outputs.append(draw_output(random, graph, complete=len(inputs) % 2 == 0))
+    factor_map = learn_factors(inputs, outputs, all_configurations=True)
+    random = np.random.default_rng(seed)
+    points = random.normal(scale=0.5, size=(3, factor_map.n_weights))
+    losses = (
+        graph_loss(factor_map, inputs, outputs, criterion=name)
+        for name in ("belief_propagation", "likelihood")
+    )
+    loopy, exact = (Objective(loss, l2=0.0) for loss in losses)
+    return loopy, exact, points
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_belief_propagation_is_exact_without_cycles(seed: int) -> None:
+    loopy, exact, (w, v, _) = belief_objectives(seed, forests=True)
+    value, gradient = loopy.value_and_gradient(w)
+    known, known_gradient = exact.value_and_gradient(w)
+    assert value == pytest.approx(known, rel=1e-12)
+    assert gradient == pytest.approx(known_gradient, abs=1e-10)
+    assert loopy.hessian_vector(w, v) == pytest.approx(exact.hessian_vector(w, v), abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_derivatives_of_belief_propagation(seed: int) -> None:
+    """The gradient is that of Bethe's value, the product that of the gradient; the Hessian is symmetric."""
+    loopy, exact, (w, v, u) = belief_objectives(seed, forests=False)
+    step = 1e-4
+    value, gradient = loopy.value_and_gradient(w)
+    assert abs(value - exact.value_and_gradient(w)[0]) < 0.2 * abs(value)
+    differences = [
+        (loopy.value_and_gradient(w + step * e)[0] - loopy.value_and_gradient(w - step * e)[0]) / (2 * step)
+        for e in np.eye(len(w))
+    ]
+    assert gradient == pytest.approx(differences, abs=1e-6)
+    moved = (loopy.value_and_gradient(w + step * v)[1] - loopy.value_and_gradient(w - step * v)[1]) / (
+        2 * step
+    )
+    product = loopy.hessian_vector(w, v)
+    assert product == pytest.approx(moved, abs=1e-6)
+    assert product @ u == pytest.approx(loopy.hessian_vector(w, u) @ v, abs=1e-8)
+    assert loopy.hessian_vector(w, 1e-7 * v) == pytest.approx(1e-7 * product, rel=1e-7, abs=1e-16)
 
 
 @pytest.mark.parametrize("criterion", [*CRITERIA, "belief_propagation", "tree_reweighted"])

@@ -25,8 +25,10 @@ class BeliefPropagationResult:
     converged: bool  # the largest residual of all messages, measured at the end, is below the tolerance
     residual: float  # the largest change that one more update would make to any message (largest number 1)
     iterations: float  # updates of factors, divided by their number
+    damping: float  # the share of old messages that was kept at the end
     log_partition: float  # Bethe approximation; tree-reweighted: an upper bound, converged or not
     marginals: GraphMarginals
+    averaged: int  # of how many states of the messages marginals and Bethe's log_partition are means; 1: the last one
     exact: bool  # the graph has no cycles
     bound: Literal["upper"] | None  # what log_partition is; exact and None apart
     status: str
@@ -59,8 +61,8 @@ def belief_propagation(
     graph: FactorGraph,
     *,
     allowed: Mapping[Any, Any] | None = None,
-    schedule: Schedule = "residual",
-    damping: float = 0.0,
+    schedule: Schedule = "sequential",
+    damping: float | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
     tree_reweighted: bool = False,
@@ -70,9 +72,10 @@ def belief_propagation(
 
     `schedule`: "sequential" updates all factors forwards and backwards; "residual" does so while changes fall steadily, then
     the factors whose incoming messages have changed most; "synchronous" updates all at once (on `n_threads` threads, with
-    the same numbers). `damping` keeps that share of the old message. `tree_reweighted` weighs factors by how often they
-    occur in spanning forests of the graph; then `log_partition` is an upper bound. NoOutputError where messages show that
-    no assignment is possible.
+    the same numbers). `damping` keeps that share of the old message; by default none, and more as long as changes do not
+    fall. Where messages do not settle, marginals are means over the second half of the iterations. `tree_reweighted` weighs
+    factors by how often they occur in spanning forests of the graph; then `log_partition` is an upper bound. NoOutputError
+    where messages show that no assignment is possible.
 
     >>> graph = FactorGraph.from_arrays([2, 2], [(0, 1)], [[[0.0, -1.0], [-1.0, 0.5]]], names=["a", "b"])
     >>> result = belief_propagation(graph)
@@ -87,6 +90,8 @@ def belief_propagation(
         converged=run["converged"],
         residual=run["residual"],
         iterations=run["iterations"],
+        damping=run["damping"],
+        averaged=max(1, run["n_averaged"]),
         log_partition=run["log_partition"],
         marginals=problem.marginals(run["of_variables"], run["of_tables"]),
         exact=exact,
@@ -99,8 +104,8 @@ def max_product(
     graph: FactorGraph,
     *,
     allowed: Mapping[Any, Any] | None = None,
-    schedule: Schedule = "residual",
-    damping: float = 0.0,
+    schedule: Schedule = "sequential",
+    damping: float | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
     tree_reweighted: bool = False,
@@ -179,7 +184,7 @@ def map_estimate(
 def _run(
     problem: GraphScores,
     schedule: str,
-    damping: float,
+    damping: float | None,
     tolerance: float,
     max_iterations: int,
     tree_reweighted: bool,
@@ -190,7 +195,9 @@ def _run(
     """What the core returns, and whether the graph has no cycles."""
     if schedule not in SCHEDULES:
         raise ArgumentError(f"schedule is {schedule!r}, expected one of {', '.join(map(repr, SCHEDULES))}.")
-    if not isinstance(damping, int | float | np.integer | np.floating) or not 0 <= damping < 1:
+    if damping is not None and (
+        not isinstance(damping, int | float | np.integer | np.floating) or not 0 <= damping < 1
+    ):
         raise ArgumentError(f"damping is {damping!r}, expected 0 ≤ damping < 1.")
     check_tolerance(tolerance)
     check_counts(max_iterations=max_iterations, n_threads=n_threads)
@@ -205,6 +212,8 @@ def _status(run: dict[str, Any], exact: bool, tolerance: float) -> str:
     if exact:
         return "exact: the factor graph has no cycles"
     after = f"after {run['iterations']:.4g} iterations"
+    residual = f"largest residual {run['residual']:.2g}, tolerance {tolerance:.2g}"
     if run["converged"]:
-        return f"converged {after}: largest residual {run['residual']:.2g}, tolerance {tolerance:.2g}"
-    return f"not converged {after}: largest residual {run['residual']:.2g}, tolerance {tolerance:.2g}"
+        return f"converged {after}: {residual}"
+    means = f"; marginals are means of {run['n_averaged']} iterations" if run["n_averaged"] else ""
+    return f"not converged {after}: {residual}{means}"
