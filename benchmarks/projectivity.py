@@ -14,12 +14,15 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from benchmarks.corpora import corpus_path
-from benchmarks.eisner import best_projective, is_projective
 from benchmarks.machine import machine
-from crfkit import Parser
+from crfkit import Parser, ProjectiveTree
 from crfkit.data import Sentence, read_conllu
 from crfkit.evaluation import TreeReport, evaluate_trees
+from crfkit.inference import TreeBatch
+from crfkit.structures import is_projective
 
 
 class Language(NamedTuple):
@@ -48,13 +51,13 @@ class Outcome(NamedTuple):
 
 
 def projective_trees(parser: Parser, sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The best projective trees under the scores of the parser; each arc has its best label, as in any best tree."""
+    """The best projective trees under the scores of the parser."""
     found = []
-    for sentence, scores in zip(sentences, parser.arc_scores(sentences), strict=True):  # [T + 1, T + 1, R]
-        heads = best_projective(scores.max(axis=2))
+    trees = TreeBatch(ProjectiveTree(), parser.arc_scores(sentences)).decode()
+    for sentence, tree in zip(sentences, trees, strict=True):
         words = [
-            word._replace(head=head, deprel=parser.classes_[int(scores[head, number].argmax())])
-            for number, (word, head) in enumerate(zip(sentence.words, heads, strict=True), 1)
+            word._replace(head=head, deprel=parser.classes_[label])
+            for word, (head, label) in zip(sentence.words, tree.output.tolist(), strict=True)
         ]
         found.append(replace(sentence, words=words))
     return found
@@ -75,7 +78,7 @@ def outcomes(parser: Parser, gold: Sequence[Sentence]) -> list[Outcome]:
 
 
 def is_projective_sentence(sentence: Sentence) -> bool:
-    return is_projective([word.head or 0 for word in sentence.words])
+    return is_projective(np.array([word.head or 0 for word in sentence.words], dtype=np.int32))
 
 
 def report_on(outcome: Outcome, gold: Sequence[Sentence], *, projective: bool | None = None) -> TreeReport:
@@ -104,7 +107,7 @@ def measure(language: Language, limit: int | None, max_iterations: int | None) -
     """Train, decode both ways, print."""
     train = list(islice(read_conllu(corpus_path(language.folder, language.train)), limit))
     gold = list(islice(read_conllu(corpus_path(language.folder, language.test)), limit))
-    parser = Parser(n_threads=1)
+    parser = Parser(structure="spanning", order=1, n_threads=1)
     if max_iterations is not None:
         parser.set_params(optimizer=replace(parser.optimizer, max_iterations=max_iterations))  # type: ignore[type-var]
     start = time.process_time()

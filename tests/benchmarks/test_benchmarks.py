@@ -18,6 +18,7 @@ from benchmarks import (
     curves,
     morphology,
     orders,
+    projective_trees,
     projectivity,
     segments,
     span_probabilities,
@@ -190,6 +191,13 @@ def test_quick_run_of_trees(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "crfkit, one root" in printed
     assert "LAPACK, many roots" in printed
+
+
+def test_quick_run_of_projective_trees(capsys: pytest.CaptureFixture[str]) -> None:
+    projective_trees.main(["--quick"])  # compares log Z with that of the rivals that are installed
+    printed = capsys.readouterr().out
+    assert "first order: best trees" in printed
+    assert "adjacent siblings: log Z and marginals" in printed
 
 
 @pytest.mark.skipif(not trees.is_installed("torch_struct"), reason="torch-struct is not installed")

@@ -371,6 +371,21 @@ def test_batches_are_single_sentences(labels: int | None) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def test_padded_batches_of_one_length() -> None:
+    random = np.random.default_rng(9)
+    arcs, siblings = random.normal(size=(3, 7, 7)), random.normal(size=(3, 7, 7, 7))
+    padded = SiblingTreeBatch(MANY_2, TreeParts(arcs, siblings), [6, 6, 6])
+    listed = SiblingTreeBatch(MANY_2, [TreeParts(a, s) for a, s in zip(arcs, siblings, strict=True)])
+    log_z, marginals = padded.log_partition_and_marginals()
+    np.testing.assert_array_equal(log_z, listed.log_partition())
+    for i, parts in enumerate(listed.marginals()):
+        np.testing.assert_array_equal(marginals.arcs[i], parts.arcs)
+        np.testing.assert_array_equal(marginals.siblings[i], parts.siblings)
+    siblings[1, 2, 2, 3] = np.nan
+    with pytest.raises(ArgumentError, match="sentence 1"):
+        SiblingTreeBatch(MANY_2, TreeParts(arcs, siblings), [6, 6, 6])
+
+
 @pytest.mark.parametrize("structure", [ONE, MANY, ONE_2, MANY_2])
 def test_minimum_risk(structure: ProjectiveTree) -> None:
     random = np.random.default_rng(8)

@@ -60,6 +60,10 @@ class SiblingTreeBatch(TreeBatch):
                 raise ShapeError(
                     f"{what}: expected [N, T + 1, T + 1, T + 1] = {[len(self), side, side, side]}, got {list(given.shape)}."
                 )
+            if (
+                self._full and given.dtype == np.float64 and (given < np.inf).all()
+            ):  # nothing is left to refuse
+                return np.array(given, dtype=np.float64).reshape(-1)
             given = [
                 array[: n + 1, : n + 1, : n + 1]
                 for array, n in zip(given, self._lengths.tolist(), strict=True)
@@ -107,13 +111,17 @@ class SiblingTreeBatch(TreeBatch):
 
     def _parts(self, arcs: Float64s, siblings: Float64s | None) -> TreeParts | list[TreeParts]:
         """Numbers of parts in the form of the scores; 0 in the padding."""
+        of_arcs = self._in_form(arcs)
+        if self._full and self._padded is not None:
+            side = self._padded[1]
+            whole = cast(Float64s, siblings).reshape(len(self), side, side, side)
+            return TreeParts(cast(Float64s, of_arcs), whole)
         of_siblings, begin = [], 0
         for n in self._lengths.tolist():
             size = (n + 1) ** 3
             piece = cast(Float64s, siblings)[begin : begin + size]
             of_siblings.append(piece.reshape(n + 1, n + 1, n + 1))
             begin += size
-        of_arcs = self._in_form(arcs)
         if self._padded is None:
             return [TreeParts(*parts) for parts in zip(of_arcs, of_siblings, strict=True)]
         side = self._padded[1]
