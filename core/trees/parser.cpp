@@ -1,11 +1,12 @@
 #include "trees/parser.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/buffer.hpp"
 #include "base/threads.hpp"
-#include "trees/sentence_features.hpp"
+#include "trees/arc_scorer.hpp"
 #include "trees/sums.hpp"
 
 namespace crfkit {
@@ -13,10 +14,10 @@ namespace {
 
 // What one thread needs to score sentences.
 struct Scorer {
-    explicit Scorer(const ArcLayout& layout) : features(layout) {}
+    explicit Scorer(const ArcLayout& layout) : arcs(layout) {}
 
-    SentenceFeatures features;
-    Buffer<double> weights, scores;
+    ArcScorer arcs;
+    Buffer<double> scores, sums;
 };
 
 }  // namespace
@@ -40,24 +41,40 @@ void TreeParser::each(const Treebank& treebank, int n_threads, const Function& a
     parallel_for(treebank.n_sentences(), n_threads, [&](std::int64_t n, int worker) {
         if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(*layout_);
         Scorer& scorer = *scorers[worker];
-        scorer.features.load(treebank, n);
-        scorer.features.score_at(weights_.data(), scorer.weights, scorer.scores);
-        answer(n, TreeView{treebank.length(n), layout_->n_labels(), scorer.scores.data(), one_root_},
-               scorer.scores);
+        scorer.arcs.load(treebank, n, weights_.data());
+        const std::int64_t n_words = treebank.length(n), R = layout_->n_labels();
+        scorer.scores.resize((n_words + 1) * (n_words + 1) * R);
+        scorer.arcs.fill(scorer.scores.data());
+        answer(n, TreeView{n_words, R, scorer.scores.data(), one_root_}, scorer.scores);
     });
 }
 
+// A tree has the best label of each of its arcs, so that labels need not be kept: P(h → m, r) = P(h → m) ·
+// P(r | h → m), and P(r | h → m) = exp(score_r − log Σ_r exp(score_r)) is largest for the label with the
+// highest score.
 void TreeParser::best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
                       int n_threads) const {
-    each(treebank, n_threads, [&](std::int64_t n, TreeView tree, Buffer<double>& scores) {
+    std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(std::max(n_threads, 1)));
+    parallel_for(treebank.n_sentences(), n_threads, [&](std::int64_t n, int worker) {
+        if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(*layout_);
+        Scorer& scorer = *scorers[worker];
+        const std::int64_t n_words = treebank.length(n), size = (n_words + 1) * (n_words + 1);
+        scorer.scores.resize(size);
+        scorer.sums.resize(size);
+        scorer.arcs.load(treebank, n, weights_.data());
+        scorer.arcs.sum_labels(scorer.scores.data(), scorer.sums.data());
         if (minimum_risk) {
-            Buffer<double> marginals(tree.size());
-            tree_marginals(tree, marginals.data());
-            std::copy(marginals.begin(), marginals.end(), scores.begin());
+            Buffer<double> probs(size);
+            tree_marginals({n_words, 1, scorer.sums.data(), one_root_}, probs.data());
+            for (std::int64_t arc = 0; arc < size; ++arc)
+                scorer.scores[arc] = probs[arc] * std::exp(scorer.scores[arc] - scorer.sums[arc]);
         }
-        const ScoredTree found = best_tree(tree);
-        std::copy(found.heads.begin(), found.heads.end(), heads + treebank.sentence_ptr[n]);
-        std::copy(found.labels.begin(), found.labels.end(), labels + treebank.sentence_ptr[n]);
+        const ScoredTree found = best_tree({n_words, 1, scorer.scores.data(), one_root_});
+        for (std::int64_t m = 1; m <= n_words; ++m) {
+            const std::int64_t word = treebank.sentence_ptr[n] + m - 1;
+            heads[word] = found.heads[m - 1];
+            labels[word] = scorer.arcs.best_label(heads[word], m);
+        }
     });
 }
 

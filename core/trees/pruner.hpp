@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "trees/arc_scorer.hpp"
 #include "trees/candidate_arcs.hpp"
-#include "trees/sentence_features.hpp"
 
 namespace crfkit {
 
@@ -24,7 +24,7 @@ struct PruningModel {
 class Pruner {
   public:
     Pruner(const PruningModel& model, bool one_root)
-        : model_(model), one_root_(one_root), features_(*model.layout) {}
+        : model_(model), one_root_(one_root), scorer_(*model.layout) {}
 
     // The arcs of sentence n, ascending. Those of one projective tree are always among them: of the best
     // tree, after its crossing arcs were lifted. With `known`, so are all heads that are known, and the tree
@@ -32,12 +32,16 @@ class Pruner {
     std::vector<Arc> find(const Treebank& treebank, std::int64_t n, const KnownTrees* known);
 
   private:
+    // The best tree of sentence n, and marginals_ of its arcs.
+    std::vector<std::int32_t> find_best(const Treebank& treebank, std::int64_t n);
+    // The same of a tree that agrees with what is known; the marginals are those of all trees.
+    std::vector<std::int32_t> find_best(const Treebank& treebank, std::int64_t n, const KnownTrees& known);
     void add_likely(std::int32_t m, std::int64_t n_words, std::vector<Arc>& found);
 
     const PruningModel& model_;
     const bool one_root_;
-    SentenceFeatures features_;
-    Buffer<double> weights_, scores_, marginals_;
+    ArcScorer scorer_;
+    Buffer<double> scores_, sums_, marginals_;
     std::vector<std::int32_t> heads_;
 };
 

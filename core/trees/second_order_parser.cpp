@@ -6,6 +6,7 @@
 #include "base/threads.hpp"
 #include "trees/parser.hpp"
 #include "trees/second_order_sums.hpp"
+#include "trees/sentence_features.hpp"
 
 namespace crfkit {
 

@@ -105,7 +105,7 @@ class SpanningSums final : public SecondOrderSums {
     static void move(double& message, double now) { message = kOld * message + (1 - kOld) * now; }
     double bethe_entropies() const;
     void read_arcs();
-    TreeView dense(std::int64_t R, const double* arcs, bool logarithms);
+    TreeView dense(std::int64_t R, const double* arcs, bool logarithms = false);
     double score_of(const std::vector<std::int32_t>& tree) const;
     bool is_tree(const std::vector<std::int32_t>& tree) const;
     std::vector<std::int32_t> arcs_of(const std::vector<std::int32_t>& heads) const;
@@ -348,8 +348,16 @@ TreeView SpanningSums::dense(std::int64_t R, const double* arcs, bool logarithms
     return {n, R, dense_.data(), one_root_};
 }
 
+// A tree has the best label of each of its arcs: others need not be kept.
 ScoredTree SpanningSums::minimum_risk(std::int64_t R, const double* probs) {
-    return best_tree(dense(R, probs, false));
+    moved_.resize(parts_.n_arcs());
+    for (std::int64_t a = 0; a < parts_.n_arcs(); ++a)
+        moved_[a] = probs[a * R + tree_kernels().largest(probs + a * R, R)];
+    ScoredTree found = best_tree(dense(1, moved_.data()));
+    const std::vector<std::int32_t> arcs = arcs_of(found.heads);
+    for (std::size_t i = 0; i < arcs.size(); ++i)
+        found.labels[i] = static_cast<std::int32_t>(tree_kernels().largest(probs + arcs[i] * R, R));
+    return found;
 }
 
 // Hill climbing: from the tree of minimum risk, the head of one word after the other is changed while that

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -395,3 +397,30 @@ def test_questions_without_a_model(parser: Parser) -> None:
         first_order().fit(TREES, patience=2)
     unknown = [Sentence([word._replace(deprel="new") for word in NEW[0].words])]
     assert parser.log_likelihood(unknown) == [-np.inf]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [1, 2])
+def test_memory_of_long_sentences_is_that_of_arcs(order: int) -> None:
+    """Neither the features of arcs nor the scores of their labels are kept: 30 relations would take 240 MB alone."""
+    program = f"""
+import resource
+from dataclasses import replace
+from crfkit import Parser
+from tests.oracles.treebanks import random_treebank
+
+def numbered(sentence):
+    words = [word._replace(deprel=f"{{word.deprel}}:{{i % 10}}") for i, word in enumerate(sentence.words)]
+    return replace(sentence, words=words)
+
+treebank = [numbered(sentence) for sentence in random_treebank([12] * 60, 1)]
+parser = Parser(order={order}, structure="spanning", n_threads=1).fit(treebank)
+[long] = random_treebank([1000], 2)[1:]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+[parsed] = parser.predict([long])
+assert sum(word.head == 0 for word in parsed.words) == 1
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert int(done.stdout) * unit < 400e6

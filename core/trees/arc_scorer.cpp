@@ -1,0 +1,82 @@
+#include "trees/arc_scorer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/interruption.hpp"
+
+namespace crfkit {
+
+void ArcScorer::load(const Treebank& treebank, std::int64_t n, const double* w) {
+    weights_ = w;
+    features_.load(treebank, n);
+    const std::int64_t R = layout_.n_labels(), n_rows = 2 * (n_words() + 1);
+    by_dependent_.assign(n_rows * R, 0.0);
+    by_head_.assign(n_rows * R, 0.0);
+    row_.resize(R);
+    for (std::int64_t i = 0; i <= n_words(); ++i)
+        for (const Side side : {Side::left, Side::right}) {
+            const std::int64_t row = 2 * i + (side == Side::right);
+            if (i > 0) {
+                features_.label_of_dependent(i, side, keys_);
+                add_labels(by_dependent_.data() + row * R);
+            }
+            features_.label_of_head(i, side, keys_);
+            add_labels(by_head_.data() + row * R);
+        }
+}
+
+const double* ArcScorer::labels(std::int64_t head, std::int64_t dependent) {
+    const std::int64_t R = layout_.n_labels(), right = side_of(head, dependent) == Side::right;
+    double sum = 0;
+    features_.arc(head, dependent, keys_);
+    layout_.arcs.each(keys_, [&](std::int32_t feature) { sum += weights_[feature]; });
+    const double *a = by_dependent_.data() + (2 * dependent + right) * R,
+                 *b = by_head_.data() + (2 * head + right) * R;
+    for (std::int64_t r = 0; r < R; ++r) row_[r] = sum + a[r] + b[r];
+    features_.label_of_arc(head, dependent, keys_);
+    add_labels(row_.data());
+    return row_.data();
+}
+
+void ArcScorer::fill(double* scores) {
+    const std::int64_t R = layout_.n_labels(), side = n_words() + 1;
+    std::fill_n(scores, side * side * R, 0.0);
+    for (std::int64_t h = 0; h < side; ++h) {
+        check_interruption();
+        for (std::int64_t m = 1; m < side; ++m)
+            if (h != m) std::copy_n(labels(h, m), R, scores + (h * side + m) * R);
+    }
+}
+
+void ArcScorer::sum_labels(double* tops, double* sums) {
+    const std::int64_t R = layout_.n_labels(), side = n_words() + 1;
+    std::fill_n(tops, side * side, 0.0);
+    std::fill_n(sums, side * side, 0.0);
+    for (std::int64_t h = 0; h < side; ++h) {
+        check_interruption();
+        for (std::int64_t m = 1; m < side; ++m) {
+            if (h == m) continue;
+            const double* scores = labels(h, m);
+            const double top = *std::max_element(scores, scores + R);
+            double sum = 0;
+            for (std::int64_t r = 0; r < R; ++r) sum += std::exp(scores[r] - top);
+            tops[h * side + m] = top;
+            sums[h * side + m] = R == 1 ? top : top + std::log(sum);
+        }
+    }
+}
+
+std::int32_t ArcScorer::best_label(std::int64_t head, std::int64_t dependent) {
+    const double* scores = labels(head, dependent);
+    return static_cast<std::int32_t>(std::max_element(scores, scores + layout_.n_labels()) - scores);
+}
+
+void ArcScorer::add_labels(double* row) {
+    layout_.labels.each(keys_, [&](std::int32_t feature) {
+        const double* from = weights_ + layout_.first_weight(feature);
+        for (const std::int32_t r : layout_.labels_of(feature)) row[r] += *from++;
+    });
+}
+
+}  // namespace crfkit
