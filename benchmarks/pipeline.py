@@ -2,7 +2,8 @@
 
 Both are trained on the training file, with the dev file to choose among passes, in a process of its own on one thread, in
 CPU seconds; the model is saved, loaded, and asked for the raw text and for the gold tokens of the dev file. ``--test`` asks
-for the test file instead. UDPipe takes hours: ``--udpipe FOLDER`` keeps its parts there, and uses those that are there.
+for the test file instead. Training takes long, of UDPipe hours: ``--models FOLDER`` keeps models and the figures of their
+training there, and uses those that are there.
 ``--only`` leaves out one of the two, ``--quick`` is a smoke test.
 """
 
@@ -71,15 +72,18 @@ Asked = Callable[
 def ours(job: Job) -> tuple[Outcome, Asked]:
     """crfkit, trained with its defaults."""
     model = Path(job.folder) / "crfkit.pipeline"
-    training, dev = _read("train", job.limit), _read("dev", job.limit)
-    gc.collect()
-    restart_peak_mb()
-    start = time.process_time()
-    trained = Pipeline(n_threads=1).fit(training, dev=dev)
-    fit_cpu, peak = time.process_time() - start, peak_mb()
-    trained.save(model)
-    del trained, training, dev
-    gc.collect()
+    figures = model.with_suffix(".json")
+    if not model.exists():
+        training, dev = _read("train", job.limit), _read("dev", job.limit)
+        gc.collect()
+        restart_peak_mb()
+        start = time.process_time()
+        trained = Pipeline(n_threads=1).fit(training, dev=dev)
+        found = {"fit_cpu": time.process_time() - start, "peak_mb": peak_mb()}
+        trained.save(model)
+        figures.write_text(json.dumps(found), encoding="utf-8")
+        del trained, training, dev
+        gc.collect()
 
     def ask(given: str | list[Sentence]) -> tuple[list[Sentence], float, float]:
         restart_peak_mb()
@@ -89,7 +93,7 @@ def ours(job: Job) -> tuple[Outcome, Asked]:
         found = pipeline(given, input="text") if isinstance(given, str) else pipeline.predict(given)
         return found, time.process_time() - begin, peak_mb()
 
-    return {"fit_cpu": fit_cpu, "peak_mb": peak, "model_mb": model.stat().st_size / 1e6}, ask
+    return json.loads(figures.read_text(encoding="utf-8")) | {"model_mb": model.stat().st_size / 1e6}, ask
 
 
 def theirs(job: Job) -> tuple[Outcome, Asked]:
@@ -179,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--quick", action="store_true", help="a smoke test on a few sentences")
     options.add_argument("--test", action="store_true", help="ask for the test file, not the dev file")
     options.add_argument("--only", choices=["ours", "rival"], help="only crfkit, or only UDPipe")
-    options.add_argument("--udpipe", type=Path, metavar="FOLDER", help="where UDPipe's parts are kept")
+    options.add_argument("--models", type=Path, metavar="FOLDER", help="where models are kept")
     options.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
     options.add_argument("--job", help=argparse.SUPPRESS)
     given = options.parse_args(arguments)
@@ -192,9 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         toolkits = [OURS]
     test = "test" if given.test else "dev"
     with TemporaryDirectory(prefix="crfkit-bench-") as temporary:
-        folders = {OURS: temporary, RIVAL: str(given.udpipe or temporary)}
-        limit = QUICK if given.quick else None
-        outcomes = {toolkit: run(Job(toolkit, folders[toolkit], test, limit)) for toolkit in toolkits}
+        folder, limit = str(given.models or temporary), QUICK if given.quick else None
+        outcomes = {toolkit: run(Job(toolkit, folder, test, limit)) for toolkit in toolkits}
     results = {"machine": machine(), "test": test, "toolkits": outcomes}
     text = markdown(results)
     print(text)
