@@ -309,7 +309,10 @@ def test_trees_are_drawn(model: str) -> None:
     ("arguments", "words"),
     [
         (["m.parser", "nosuch.conllu"], "nosuch.conllu: cannot be read: No such file"),
-        (["m.parser", "train.txt"], "train.txt:1: found 1 tab-separated columns, expected the 10 of CoNLL-U"),
+        (
+            ["m.parser", "train.txt"],
+            "train.txt:1: found a line without tabs, expected the 10 tab-separated columns of CoNLL-U",
+        ),
         (["train.conllu", "train.conllu"], "train.conllu: not a crfkit model file"),
         (["m.parser", "train.conllu", "--svg", "train.txt/x"], "train.txt/x: no folder can be made there"),
         (["m.crf", "train.conllu"], "m.crf: not a parser: a model of labels, for crfkit tag"),

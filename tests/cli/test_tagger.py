@@ -115,7 +115,7 @@ def test_a_dev_file_is_scored_by_accuracy() -> None:
         (["bare.conllu", "--model", "m", "--tag", "xpos"], "no word has a tag in XPOS"),
         (
             ["words.txt", "--model", "m"],
-            "words.txt:1: found 1 tab-separated columns, expected the 10 of CoNLL-U",
+            "words.txt:1: found a line without tabs, expected the 10 tab-separated columns of CoNLL-U",
         ),
     ],
 )
@@ -179,7 +179,10 @@ def test_a_tagged_treebank_can_be_parsed(model: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["m.tagger", "words.txt"], "words.txt:1: found 1 tab-separated columns, expected the 10 of CoNLL-U"),
+        (
+            ["m.tagger", "words.txt"],
+            "words.txt:1: found a line without tabs, expected the 10 tab-separated columns of CoNLL-U",
+        ),
         (
             ["m.tagger", "train.conllu", "--spans"],
             "--spans is about files of columns and labels, but m.tagger is a",

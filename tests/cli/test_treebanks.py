@@ -66,3 +66,15 @@ def test_bad_input(arguments: list[str], message: str) -> None:
     Path("columns.txt").write_text("Dogs\tNOUN\n", encoding="utf-8")
     Path("bad.conllu").write_text(GOLD.replace("\t2\tnsubj", "\tx\tnsubj"), encoding="utf-8")
     assert message in complaint("eval", *arguments)
+
+
+def test_model_and_treebank_in_the_wrong_order() -> None:
+    Path("plain.txt").write_text("dogs N\nbark V\n\n", encoding="utf-8")
+    run("train", "plain.txt", "--model", "m.crf")
+    expected = (
+        "m.crf is a model, and gold.conllu a treebank: expected the model first, crfkit eval MODEL FILE"
+    )
+    assert expected in complaint("eval", "gold.conllu", "m.crf")
+    Path("text.txt").write_text("Dogs bark.\n", encoding="utf-8")
+    expected = "text.txt:1: found a line without tabs, expected the 10 tab-separated columns of CoNLL-U (raw text is for"
+    assert expected in complaint("eval", "gold.conllu", "text.txt")

@@ -116,8 +116,8 @@ def test_columns_that_the_format_leaves_empty_are_kept() -> None:
             ":6: found a carriage return inside of the line",
         ),
         (SAMPLE.encode("utf-16"), ":1: expected UTF-8, found byte 0xff"),
-        (SAMPLE.encode().replace(b"\t", b"    "), ":4: found 1 tab-separated columns"),
-        (b"\0" * 100, ":1: found 1 tab-separated columns"),
+        (SAMPLE.encode().replace(b"\t", b"    "), ":4: found a line without tabs"),
+        (b"\0" * 100, ":1: found a line without tabs"),
         (b"", "<stream>: the file has no sentence"),
     ],
 )

@@ -9,7 +9,7 @@ import click
 
 from crfkit.cli.columns import Example, check_labels
 from crfkit.cli.constraints import allowed_column_option, allowed_of, is_possible, name_places
-from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
+from crfkit.cli.model_input import columns_option, is_model, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.pipeline import evaluate as evaluate_pipeline
@@ -229,6 +229,10 @@ def _treebank_report(gold: Path, file: str, columns: dict[str, Any], display: Di
     from crfkit.evaluation import evaluate_treebank
 
     _refuse_column_options(columns, f"{gold} is a treebank")
+    if file != "-" and is_model(Path(file)):
+        raise InputError(
+            f"{file} is a model, and {gold} a treebank: expected the model first, crfkit eval MODEL FILE"
+        )
     display.stage(f"reading {file}", "sentences")
     system = file if file != "-" else list(display.count(read_conllu(open_input(file))))
     return str(evaluate_treebank(gold, system))

@@ -95,6 +95,16 @@ def is_type(path: Path, name: str) -> bool:
         return False
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file is a model file of this package."""
+    from crfkit.models import model_type
+
+    try:
+        return bool(model_type(path))
+    except InputError:
+        return False
+
+
 def describe_use(model: object) -> str:
     """What a model is, and which commands are for it."""
     return _USES[type(model).__name__]

@@ -234,6 +234,9 @@ class _Reader:
             self.complain(
                 number, "found a carriage return inside of the line, expected line feeds as line ends"
             )
+        if len(columns) == 1:
+            what = "found a line without tabs, expected the 10 tab-separated columns of CoNLL-U"
+            self.complain(number, f"{what} (raw text is for a pipeline)")
         if len(columns) != 10:
             self.complain(number, f"found {len(columns)} tab-separated columns, expected the 10 of CoNLL-U")
         self.line = self.line or number
