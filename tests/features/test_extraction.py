@@ -49,14 +49,21 @@ def names_of(features: FeatureList | None, sequence_ptr: Any, vocabulary: Vocabu
     return [positions[sequence_ptr[n] : sequence_ptr[n + 1]] for n in range(len(sequence_ptr) - 1)]
 
 
+def without(names: Sequence[str], plain: Sequence[str]) -> list[str]:
+    """The names without one of each plain arc; a line with macros may have the same name where its cells are empty."""
+    left = list(names)
+    for name in plain:
+        if name in left:
+            left.remove(name)
+    return left
+
+
 def expanded(template: Template, sequences: Sequence[Any]) -> tuple[Features, Features]:
     """What the plain form gives, without the plain arcs."""
-    plain = {line.tail for line in template.program().lines if line.kind == "B" and not line.macros}
+    plain = [line.tail for line in template.program().lines if line.kind == "B" and not line.macros]
     pairs = [[template.expand(rows, i) for i in range(len(rows))] for rows in sequences]
     states = [[on_labels for on_labels, _ in sequence] for sequence in pairs]
-    arcs = [
-        [[name for name in on_arcs if name not in plain] for _, on_arcs in sequence] for sequence in pairs
-    ]
+    arcs = [[without(on_arcs, plain) for _, on_arcs in sequence] for sequence in pairs]
     return states, arcs
 
 
