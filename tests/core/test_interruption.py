@@ -23,6 +23,7 @@ from crfkit import (
     AveragedPerceptron,
     Chain,
     Patterns,
+    ProjectiveTree,
     SpanningTree,
     StopReason,
 )
@@ -191,6 +192,22 @@ def test_batches_of_semi_markov_chains(question: Callable[[SegmentBatch], Any]) 
 def test_trees(n_words: int, spread: float, question: Callable[[TreeBatch], Any]) -> None:
     batch = trees(n_words, spread)
     assert is_stopped(lambda: question(batch))
+
+
+@pytest.mark.parametrize(
+    ("n_words", "question"),
+    [
+        (1500, TreeBatch.log_partition),
+        (1500, TreeBatch.decode),
+        (700, TreeBatch.marginals),
+        (500, TreeBatch.entropy),
+        (60, lambda batch: batch.k_best(10**6)),
+        (100, lambda batch: batch.sample(10**4, 0)),
+    ],
+)
+def test_projective_trees(n_words: int, question: Callable[[TreeBatch], Any]) -> None:
+    scores = np.random.default_rng(0).normal(size=(n_words + 1, n_words + 1))
+    assert is_stopped(lambda: question(TreeBatch(ProjectiveTree(), [scores])))
 
 
 @pytest.mark.parametrize("single", [False, True])

@@ -321,6 +321,23 @@ def test_more_words_than_charts_hold() -> None:
     )
 
 
+@pytest.mark.parametrize("scale", [1e9, 1e15, 1e300])
+@pytest.mark.parametrize("structure", [ONE, MANY, ONE_2, MANY_2])
+def test_scores_of_any_size(structure: ProjectiveTree, scale: float) -> None:
+    """One tree is so much better than all others that it has the probability 1."""
+    random = np.random.default_rng(10)
+    for n in (1, 5, 30):
+        arcs = random.normal(size=(n + 1, n + 1)) * scale
+        scores = TreeParts(arcs, random.normal(size=(n + 1,) * 3) * scale) if structure.order == 2 else arcs
+        best = inference.decode(structure, scores)
+        assert inference.log_partition(structure, scores) == pytest.approx(best.score, rel=1e-12)
+        found, expected = inference.marginals(structure, scores), inference.parts(structure, best.output)
+        for probabilities, parts in zip(found, expected, strict=True):
+            np.testing.assert_allclose(probabilities, parts, rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(inference.sample(structure, scores, 2, 0), [best.output] * 2)
+        assert inference.entropy(structure, scores) == pytest.approx(0.0, abs=1e-6)
+
+
 def test_memory_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_memory, "default_memory_limit", lambda: 1e6)
     scores = np.zeros((401, 401))

@@ -78,7 +78,8 @@ class TreeBatch:
         """The sentences, for one question; SizeLimitError where it takes too much memory."""
         if isinstance(self.structure, ProjectiveTree):
             longest = int(self._lengths.max(initial=0))
-            check_memory(question, longest, self.structure.order, self._n_threads)
+            n_threads = min(self._n_threads, len(self))
+            check_memory(question, longest, self.structure, self._labels or 1, n_threads)
         return self._trees
 
     def _at(self, scores: Float64s, siblings: Float64s | None = None) -> _core.ScoredTrees:

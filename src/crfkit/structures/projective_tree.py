@@ -80,15 +80,9 @@ def sibling_scores(values: npt.ArrayLike, n_words: int, where: str = "The scores
     if given.shape != (side, side, side):
         raise ShapeError(f"{where}: expected [T + 1, T + 1, T + 1] = {[side] * 3}, got {list(given.shape)}.")
     array = np.ascontiguousarray(given, dtype=np.float64)
-    refuse_unusable(array, where, _is_part)
+    if not (array < np.inf).all():  # NaN compares false
+        refuse_unusable(np.where(possible_siblings(n_words), array, 0.0), where)
     return array
-
-
-def _is_part(place: tuple[int, ...]) -> bool:
-    """Whether (head, sibling, dependent) can be in a tree."""
-    head, sibling, dependent = place
-    low, high = min(head, dependent), max(head, dependent)
-    return dependent != 0 and head != dependent and (sibling == head or low < sibling < high)
 
 
 def possible_siblings(n_words: int) -> Bools:
