@@ -97,7 +97,9 @@ void ProjectiveEngine::sample(const ProjectiveView& tree, std::int64_t n_samples
                               std::int32_t* heads, std::int32_t* labels) {
     graph_.set(tree, true);
     check_possible(tree, engine_.log_partition(graph_));
+    Pace pace;
     for (std::int64_t s = 0; s < n_samples; ++s) {
+        pace.work(16 * tree.n_words * tree.n_words);  // spans that are split, each in up to n ways
         const std::int64_t at = s * tree.n_words;
         const double* next = uniforms + kUniforms * at;
         engine_.sample(graph_, [&] { return *next++; }, TreeReader(tree, heads + at, labels + at));
