@@ -99,7 +99,7 @@ void ProjectiveEngine::sample(const ProjectiveView& tree, std::int64_t n_samples
     check_possible(tree, engine_.log_partition(graph_));
     Pace pace;
     for (std::int64_t s = 0; s < n_samples; ++s) {
-        pace.work(16 * tree.n_words * tree.n_words);  // spans that are split, each in up to n ways
+        pace.work(16 * tree.n_words * tree.n_words);  // spans that are split, each at up to n places
         const std::int64_t at = s * tree.n_words;
         const double* next = uniforms + kUniforms * at;
         engine_.sample(graph_, [&] { return *next++; }, TreeReader(tree, heads + at, labels + at));
