@@ -190,6 +190,11 @@ def test_both_forms_of_evidence(text: str, found: dict[int, int]) -> None:
     assert read_uai_evidence(io.BytesIO(text.encode())) == found
 
 
+def test_evidence_of_neither_form_says_how_it_was_read() -> None:
+    with pytest.raises(FileFormatError, match="begins with 2, and 2 numbers follow: 4 would be the observed"):
+        read_uai_evidence(io.BytesIO(b"2  3 1"))
+
+
 def test_several_samples() -> None:
     text = b"3\n1 0 1\n2 0 0 1 1\n0"
     assert [read_uai_evidence(io.BytesIO(text), k) for k in range(3)] == [{0: 1}, {0: 0, 1: 1}, {}]

@@ -25,6 +25,7 @@ from crfkit.models import (
     write_model_file,
 )
 from crfkit.pipeline import Component, raw_text, sentence_to_json
+from crfkit.pipeline.text_input import recognise
 from crfkit.pipeline.training import fold_of
 from crfkit.pipeline.written_text import misc_value
 from tests.pipeline.small_treebank import bare, make_treebank
@@ -309,3 +310,48 @@ def test_a_word_of_another_script_or_a_control_character_is_analysed(trained: Pi
     found = trained(text)
     assert raw_text(found) == text
     assert all(word.upos != "_" and word.head is not None for sentence in found for word in sentence.words)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("begin", "form"),
+    [
+        ("", "text"),
+        ("# a\n\n", "text"),
+        ("\ufeff# a\n", "conllu"),
+        ("\ufeff", "conllu"),
+        ("\n # b\n", "text"),
+    ],
+)
+def test_the_first_line_that_is_no_comment_tells_the_format(begin: str, form: str, size: int) -> None:
+    line = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_" if form == "conllu" else "Go"
+    for end in ("", "\n", "\r\n", "\n\nmore"):
+        text = begin + line + end
+        found, pieces = recognise(text[i : i + size] for i in range(0, len(text), size))
+        assert (found, "".join(pieces)) == (form, text)
+
+
+def test_each_piece_is_searched_once_for_the_first_line() -> None:
+    """Blank lines and comments at the beginning, however many, are not joined again for each piece."""
+
+    class Counted(str):
+        n_splits = 0
+
+        def split(self, *arguments: Any) -> list[str]:
+            Counted.n_splits += 1
+            return str(self).split(*arguments)
+
+    pieces = [Counted("# comment\n" if i % 2 else "\n") for i in range(1000)]
+    found, again = recognise(pieces)
+    assert found == "text"
+    assert list(again) == pieces
+    assert Counted.n_splits == 1000
+
+
+def test_a_file_whose_components_are_numbers_is_refused(trained: Pipeline, tmp_path: Path) -> None:
+    file = trained.to_file()
+    parts = {str(i): part for i, part in enumerate(file.settings["parts"].values())}
+    damaged = file._replace(settings={**file.settings, "parts": parts, "components": list(range(len(parts)))})
+    write_model_file(damaged, tmp_path / "model.crf")
+    with pytest.raises(FileFormatError, match="components"):
+        crfkit.load(tmp_path / "model.crf")

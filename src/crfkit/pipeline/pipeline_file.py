@@ -54,7 +54,9 @@ def read(file: ModelFile, source: str) -> "Pipeline":
         left_out = setting(file.settings, "left_out", dict)
         folds = setting(file.settings, "folds", int)
         parts = split_parts(file)
-        if sorted(map(str, names)) != sorted(parts) or any(part.type == TYPE for part in parts.values()):
+        if not all(isinstance(name, str) for name in names) or sorted(names) != sorted(parts):
+            raise FileFormatError("its components are not those that it names")
+        if any(part.type == TYPE for part in parts.values()):
             raise FileFormatError("its components are not those that it names")
     tokenizer: Tokenizer | None = None
     components: list[Component] = []

@@ -52,25 +52,36 @@ def recognise(pieces: Iterable[str]) -> tuple[str, Iterable[str]]:
     """The format of a text, "conllu" or "text", by its first line that is no comment; and its pieces again."""
     seen: list[str] = []
     rest = iter(pieces)
-    first = None
-    for piece in rest:
+    first = _first_line(_recorded(rest, seen))
+    return "conllu" if _begins_conllu(first.rstrip("\r\n").split("\t")) else "text", chain(seen, rest)
+
+
+def _recorded(pieces: Iterator[str], seen: list[str]) -> Iterator[str]:
+    """The same pieces; those that were read are in `seen`."""
+    for piece in pieces:
         seen.append(piece)
-        first = _first_line("".join(seen), whole="\n" in piece)
-        if first is not None:
-            break
-    if first is None:
-        first = _first_line("".join(seen) + "\n", whole=True) or ""
-    return "conllu" if _begins_conllu(first.rstrip("\r").split("\t")) else "text", chain(seen, rest)
+        yield piece
 
 
-def _first_line(text: str, *, whole: bool) -> str | None:
-    """The first line that is no comment; None while its end has not arrived."""
-    if not whole and len(text) < _LONGEST_LINE:
-        return None
-    for line in text.removeprefix("\ufeff").split("\n")[: None if len(text) >= _LONGEST_LINE else -1]:
-        if line.strip() and not line.startswith("#"):
-            return line
-    return None
+def _first_line(pieces: Iterator[str]) -> str:
+    """The first line that is no comment, or its beginning; no more pieces are read than it takes. "" where there is none."""
+    line: list[str] = []  # as far as it has arrived
+    length = 0
+    is_first = True
+    for piece in pieces:
+        *ended, begun = piece.split("\n")
+        for end in ended:
+            whole = "".join([*line, end])
+            whole, is_first = whole.removeprefix("\ufeff") if is_first else whole, False
+            if whole.strip() and not whole.startswith("#"):
+                return whole
+            line, length = [], 0
+        line.append(begun)
+        length += len(begun)
+        if length >= _LONGEST_LINE:
+            return "".join(line)
+    last = "".join(line).removeprefix("\ufeff" if is_first else "")
+    return "" if last.startswith("#") else last
 
 
 def _begins_conllu(columns: list[str]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from crfkit.data.files import ByteSource, source_name
 from crfkit.data.uai.numbers import NumberFile
-from crfkit.errors import ArgumentError
+from crfkit.errors import ArgumentError, FileFormatError
 
 _LARGEST = (1 << 31) - 1
 
@@ -37,14 +37,26 @@ def read_uai_evidence(source: ByteSource, sample: int | None = None) -> dict[int
 
 def _samples(file: NumberFile) -> list[dict[int, int]]:
     n = file.count("the number of observed variables")
-    if file.n_left == 2 * n:
+    left = file.n_left
+    if left == 2 * n:
         found = [_pairs(file, n)]
-    else:  # the earlier form. Its number of samples is not trusted: each takes a number of the file
-        found = []
-        for number in range(n):
-            found.append(
-                _pairs(file, file.count(f"the number of observed variables of sample {number} of {n}"))
-            )
+        file.end()
+        return found
+    try:
+        return _earlier_form(file, n)
+    except FileFormatError as error:
+        raise FileFormatError(
+            f"{error}. The file begins with {n:,}, and {left:,} numbers follow: {2 * n:,} would be the observed variables, "
+            f"each with its value; as these are not, {n:,} was read as the number of samples."
+        ) from None
+
+
+def _earlier_form(file: NumberFile, n: int) -> list[dict[int, int]]:
+    """Samples after their number, which is not trusted: each takes a number of the file."""
+    found = [
+        _pairs(file, file.count(f"the number of observed variables of sample {number} of {n}"))
+        for number in range(n)
+    ]
     file.end()
     return found
 
