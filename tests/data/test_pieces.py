@@ -33,7 +33,7 @@ def test_a_byte_order_mark_is_dropped_at_the_start_alone() -> None:
 @pytest.mark.parametrize("data", [b"a\xff", b"a\xc3", b"\x80"])
 def test_what_is_no_utf8_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.txt").write_bytes(data)
-    with pytest.raises(FileFormatError, match=r"a\.txt: expected UTF-8"):
+    with pytest.raises(FileFormatError, match=r"a\.txt:1: expected UTF-8"):
         list(read_pieces(tmp_path / "a.txt"))
 
 
