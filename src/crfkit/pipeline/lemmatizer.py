@@ -1,7 +1,6 @@
 """The lemmatizer: from forms and tags to lemmas."""
 
 import math
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from crfkit.data import Sentence, Word
-from crfkit.errors import ArgumentError, EmptyDataError
+from crfkit.errors import EmptyDataError
 from crfkit.features import check_sentences
 from crfkit.models import (
     CRF,
@@ -19,10 +18,10 @@ from crfkit.models import (
     NotFittedError,
     ProgressCallback,
     UnknownLabels,
-    write_model_file,
 )
 from crfkit.optimizers import LBFGS, Optimizer
 from crfkit.pipeline.edit_scripts import apply_script, find_script
+from crfkit.pipeline.saved_model import SavedModel
 from crfkit.structures import Chain
 
 _MOST_KEPT = 50_000  # words whose lemmas are kept
@@ -54,7 +53,7 @@ class Tagged(NamedTuple):
     feats: str
 
 
-class Lemmatizer:
+class Lemmatizer(SavedModel):
     """Gives words their lemmas: an edit script for each, chosen by a `CRF` without transitions, and a dictionary.
 
     A script says what to strip from a form and what to add, and its case. The dictionary has the words of the training set
@@ -80,6 +79,8 @@ class Lemmatizer:
 
     crf_: CRF[Any]
     dictionary_: dict[Tagged, str]
+
+    _kind = "lemmatizer"
 
     def __init__(
         self,
@@ -175,26 +176,6 @@ class Lemmatizer:
 
         self._trained()
         return lemmatizer_file.pack(self, single_precision=single_precision, metadata=metadata)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        single_precision: bool = True,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step."""
-        write_model_file(self.to_file(single_precision=single_precision, metadata=metadata), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Lemmatizer":
-        """Read a model file that `save` wrote."""
-        from crfkit.pipeline.loading import load
-
-        found = load(path)
-        if not isinstance(found, cls):
-            raise ArgumentError(f"{path}: a {type(found).__name__}, expected a lemmatizer")
-        return found
 
     def _trained(self) -> CRF[Any]:
         if not hasattr(self, "crf_"):

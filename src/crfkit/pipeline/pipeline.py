@@ -8,7 +8,7 @@ from typing import Any, Self
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError
 from crfkit.features import check_sentences
-from crfkit.models import ModelFile, NotFittedError, ProgressCallback, write_model_file
+from crfkit.models import ModelFile, NotFittedError, ProgressCallback
 from crfkit.pipeline.components import (
     Component,
     check_components,
@@ -16,13 +16,14 @@ from crfkit.pipeline.components import (
     run_component,
     without_analysis,
 )
+from crfkit.pipeline.saved_model import SavedModel
 from crfkit.pipeline.text_input import check_format, read_sentences
 from crfkit.pipeline.tokenizer import Tokenizer
 
 BATCH = 500  # sentences analysed at once: enough for all threads, little to hold
 
 
-class Pipeline:
+class Pipeline(SavedModel):
     """From raw text to sentences with tags, lemmas and trees: a tokenizer, taggers, a lemmatizer and a parser in a row.
 
     Parameters
@@ -60,6 +61,8 @@ class Pipeline:
     components_: list[Component]
     left_out_: dict[str, str]
     interrupted_: str | None
+
+    _kind = "pipeline"
 
     def __init__(
         self, components: Sequence[Any] | None = None, folds: int = 5, n_threads: int | None = None
@@ -147,26 +150,6 @@ class Pipeline:
 
         self._check_trained()
         return pipeline_file.pack(self, single_precision=single_precision, metadata=metadata)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        single_precision: bool = True,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write one model file with all components; `crfkit.load` reads it. An existing file is replaced in one step."""
-        write_model_file(self.to_file(single_precision=single_precision, metadata=metadata), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Pipeline":
-        """Read a model file that `save` wrote."""
-        from crfkit.pipeline.loading import load
-
-        found = load(path)
-        if not isinstance(found, cls):
-            raise ArgumentError(f"{path}: a {type(found).__name__}, expected a pipeline")
-        return found
 
     def describe(self) -> str:
         """The components, one on each line."""

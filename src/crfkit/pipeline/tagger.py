@@ -13,24 +13,16 @@ from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, EmptyDataError
 from crfkit.evaluation import TagReport, evaluate_tags
 from crfkit.features import check_sentences
-from crfkit.models import (
-    CRF,
-    Checkpoint,
-    ModelFile,
-    NotFittedError,
-    ProgressCallback,
-    Report,
-    UnknownLabels,
-    write_model_file,
-)
+from crfkit.models import CRF, Checkpoint, ModelFile, NotFittedError, ProgressCallback, Report, UnknownLabels
 from crfkit.optimizers import Optimizer, StopReason
+from crfkit.pipeline.saved_model import SavedModel
 from crfkit.pipeline.tag_columns import TagColumns
 from crfkit.pipeline.tagger_settings import choose_crf
 
 AUTO = "auto"
 
 
-class TreebankTagger:
+class TreebankTagger(SavedModel):
     """Fills one or more of the columns UPOS, XPOS and FEATS of sentences: a `CRF` over the forms of their words.
 
     Parameters
@@ -59,6 +51,8 @@ class TreebankTagger:
     crf_: CRF[Any]
     known_forms_: frozenset[str]
     settings_reason_: str
+
+    _kind = "tagger of treebanks"
 
     def __init__(self, tag: str = "upos", crf: CRF[Any] | str = AUTO, n_threads: int | None = None) -> None:
         self.tag = tag
@@ -194,29 +188,6 @@ class TreebankTagger:
 
         self._trained()
         return tagger_file.pack(self, single_precision=single_precision, metadata=metadata)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        single_precision: bool = True,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step.
-
-        Weights are rounded to seven digits, which makes the file almost half as long, unless `single_precision` is False.
-        """
-        write_model_file(self.to_file(single_precision=single_precision, metadata=metadata), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "TreebankTagger":
-        """Read a model file that `save` wrote."""
-        from crfkit.pipeline.loading import load
-
-        found = load(path)
-        if not isinstance(found, cls):
-            raise ArgumentError(f"{path}: a {type(found).__name__}, expected a tagger of treebanks")
-        return found
 
     def __repr__(self) -> str:
         crf = "" if isinstance(self.crf, str) else f", crf={self.crf!r}"

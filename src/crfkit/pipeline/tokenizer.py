@@ -1,6 +1,5 @@
 """The tokenizer: from raw text to sentences of words."""
 
-import os
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Self
@@ -16,11 +15,11 @@ from crfkit.models import (
     ModelFile,
     NotFittedError,
     ProgressCallback,
-    write_model_file,
 )
 from crfkit.optimizers import LBFGS, Optimizer
 from crfkit.pipeline.multiwords import MultiwordSplitter
 from crfkit.pipeline.paragraphs import Paragraph, ParagraphReader, read_lines
+from crfkit.pipeline.saved_model import SavedModel
 from crfkit.pipeline.text_units import UnitReader
 from crfkit.pipeline.token_labels import (
     AnnotatedText,
@@ -37,7 +36,7 @@ BATCH = 50_000  # characters of paragraphs that are tokenized together
 UNITS = ("auto", "runs", "characters")
 
 
-class Tokenizer:
+class Tokenizer(SavedModel):
     """Splits raw text into sentences, tokens and words, as a treebank does: a `CRF` over the characters of the text.
 
     Each position of the chain is a run of letters, a run of digits or another character. Its label says whether a sentence
@@ -74,6 +73,8 @@ class Tokenizer:
     units_: str
     splitter_: MultiwordSplitter
     spaces_inside_: bool  # whether tokens hold white space
+
+    _kind = "tokenizer"
 
     def __init__(
         self,
@@ -196,26 +197,6 @@ class Tokenizer:
 
         self._trained()
         return tokenizer_file.pack(self, single_precision=single_precision, metadata=metadata)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        single_precision: bool = True,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step."""
-        write_model_file(self.to_file(single_precision=single_precision, metadata=metadata), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Tokenizer":
-        """Read a model file that `save` wrote."""
-        from crfkit.pipeline.loading import load
-
-        found = load(path)
-        if not isinstance(found, cls):
-            raise ArgumentError(f"{path}: a {type(found).__name__}, expected a tokenizer")
-        return found
 
     def _trained(self) -> CRF[Any]:
         if not hasattr(self, "crf_"):
