@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CORE   := $(wildcard core/*/*.cpp core/*/*.hpp) CMakeLists.txt pyproject.toml
 
-.PHONY: help demo test test-neural test-slow lint format bench docs clean
+.PHONY: help demo test test-neural test-integrations test-slow lint format bench docs site clean
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'
 
@@ -32,6 +32,14 @@ $(VENV)/.neural: $(VENV)/.test
 	$(call install_extra,test-neural)
 	@touch $@
 
+$(VENV)/.integrations: $(VENV)/.test
+	$(call install_extra,test-integrations)
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(call install_extra,docs)
+	@touch $@
+
 $(VENV)/.lint: $(VENV)/.test
 	$(call install_extra,lint)
 	@touch $@
@@ -49,6 +57,9 @@ test: $(VENV)/.test  ## the whole test suite (about 3 minutes on two cores)
 test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (installs PyTorch and Triton)
 	$(BIN)/python -m pytest -q -n auto tests/nn
 	$(BIN)/python -m pytest -q tests/project/test_examples.py tests/project/test_docs.py -k "learns or neural.md or crfkit.nn"
+
+test-integrations: $(VENV)/.integrations  ## the tests of reports, server, data frames, notebooks and spaCy (installs them)
+	$(BIN)/python -m pytest -q -n auto -m "not slow" tests/report tests/serve tests/integrations
 
 test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
@@ -69,6 +80,9 @@ bench: $(VENV)/.bench  ## crfkit beside python-crfsuite on the same data (needs 
 
 docs: $(VENV)/.test  ## run every example of the README, the pages and the docstrings
 	$(BIN)/python -m pytest -q tests/project/test_docs.py
+
+site: $(VENV)/.docs  ## the documentation as a site, in build/site
+	$(BIN)/mkdocs build --strict
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -56,9 +56,11 @@ MAP: dict[str, set[str]] = {
     },
     "nn": {"structures", "inference", "errors", "arrays"},
 }
-TOP = {"cli", "compat", "report", "serve", "distributed"}  # may import every package of the map
+TOP = {"cli", "compat", "report", "serve", "distributed", "integrations"}  # may import every package of the map
 MAP.update({part: set(MAP) for part in TOP})
-MAP["cli"] |= {"compat", "report"}  # which convert model files and draw trees
+MAP["serve"] |= {"report"}  # whose texts and pictures a page shows
+MAP["integrations"] |= {"report"}
+MAP["cli"] |= {"compat", "report", "serve"}  # which convert model files, write reports and answer requests
 
 NEAR_THE_CORE = {"features", "inference", "objective", "optimizers", "compat"}  # may call the native module
 HEAVY = {
@@ -68,6 +70,11 @@ HEAVY = {
     "rich",
     "click",
     "pandas",
+    "narwhals",
+    "jinja2",
+    "matplotlib",
+    "starlette",
+    "spacy",
 }  # never loaded by `import crfkit`
 
 
