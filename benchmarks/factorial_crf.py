@@ -11,14 +11,18 @@ of two chains in a row. Here: CoNLL-2000, the first n sentences of the training 
 All have the same features of words. The penalty is chosen among three on held-out sentences, the last 500 of the training
 file; the test file is read once, with `--test`.
 
-    python -m benchmarks.factorial_crf [--sizes 50 100 …] [--model factorial] [--test]
+    python -m benchmarks.factorial_crf [--sizes 50 100 …] [--model factorial] [--threads 1] [--jobs 3] [--test]
+
+`--jobs` trains the penalties of a row in as many processes.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 from benchmarks.tasks import sentences
@@ -204,6 +208,34 @@ CONTENDERS: dict[str, type[Contender]] = {
 }
 
 
+class Tried(NamedTuple):
+    """A trained model with its penalty, what it scores on held-out sentences, and the seconds of its training."""
+
+    contender: Contender
+    l2: float
+    held_out: Scores
+    seconds: float
+
+
+def attempt(name: str, l2: float, n_threads: int | None, train: Sentences, held_out: Sentences) -> Tried:
+    """Train one contender with one penalty."""
+    contender = CONTENDERS[name](l2, n_threads)
+    begin = time.process_time()
+    contender.fit(train)
+    seconds = time.process_time() - begin
+    return Tried(contender, l2, contender.scores(held_out), seconds)
+
+
+def attempts(name: str, n_threads: int | None, jobs: int, *data: Sentences) -> list[Tried]:
+    """Every penalty, `jobs` of them at a time."""
+    if jobs == 1:
+        return [attempt(name, l2, n_threads, *data) for l2 in STRENGTHS]
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        return [
+            one.result() for one in [pool.submit(attempt, name, l2, n_threads, *data) for l2 in STRENGTHS]
+        ]
+
+
 def main(arguments: Iterable[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -212,7 +244,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument(
         "--test", action="store_true", help="also ask the test file, with the penalty that was chosen"
     )
-    parser.add_argument("--threads", type=int)
+    parser.add_argument("--threads", type=int, help="of each training run")
+    parser.add_argument("--jobs", type=int, default=1, help="training runs at a time, each a process")
     given = parser.parse_args(None if arguments is None else list(arguments))
     train = read("train")
     held_out = train.part(len(train.words) - HELD_OUT, len(train.words))
@@ -223,15 +256,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
     )
     for size in given.sizes:
         for name in given.model or CONTENDERS:
-            kind = CONTENDERS[name]
-            tried = []
-            for l2 in STRENGTHS:
-                contender = kind(l2, given.threads)
-                begin = time.process_time()
-                contender.fit(train.part(0, size))
-                seconds = time.process_time() - begin
-                tried.append((contender.scores(held_out), l2, seconds, contender))
-            scores, l2, seconds, best = max(tried, key=lambda one: one[0].chunks + one[0].tags)
+            tried = attempts(name, given.threads, given.jobs, train.part(0, size), held_out)
+            best, l2, scores, seconds = max(tried, key=lambda one: one.held_out.chunks + one.held_out.tags)
             line = f"{size:9} {name:18} {l2:5} {scores.tags:15.2%} {scores.chunks:7.2%} {seconds:7.1f}"
             if test is not None:
                 asked = best.scores(test)

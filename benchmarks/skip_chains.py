@@ -15,7 +15,10 @@ Exact inference takes graphs that need at most `MEMORY` bytes; of wider articles
 table says how many articles of the training and of the development data have all their links.
 
 The penalty of all models is the best of the chain on testa; testb is asked with `--test`. `--articles N` trains on the first
-articles (Dutch) or on 30 times as many sentences (Spanish). Seconds are those of the processor, one thread.
+articles (Dutch) or on 30 times as many sentences (Spanish), `--articles 0` on all. Seconds are those of the processor, one
+thread. Rows can be measured by processes of their own:
+
+    python -m benchmarks.skip_chains --language dutch --articles 0 --rows articles --objective likelihood
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ MEMORY = 1 << 26  # bytes of exact inference on one graph
 MOST_OPEN = 3  # links of a sentence over one position: each of them multiplies the states of patterns
 GIBBS: dict[str, Any] = {"n": 400, "burn_in": 50, "n_chains": 4, "random_state": 0}
 OBJECTIVES = ("likelihood", "belief_propagation", "pseudo_likelihood")
+ROWS = ("chains", "sentences", "articles")
 METHODS = ("exact", "belief_propagation", "gibbs")
 N_LABELS = 9
 QUICK = 5  # articles with which the development data are cut short too
@@ -308,8 +312,8 @@ class Experiment:
 
     def __init__(self, language: str, n_articles: int, *, test: bool) -> None:
         of_one = SENTENCES_OF_ARTICLE if language == "spanish" else 1
-        self.train = read(language, "train", n_articles * of_one)
-        self.dev = read(language, "testa", QUICK * of_one if n_articles <= QUICK else None)
+        self.train = read(language, "train", n_articles * of_one or None)
+        self.dev = read(language, "testa", QUICK * of_one if 0 < n_articles <= QUICK else None)
         self.test = read(language, "testb") if test else None
         self.has_articles = any(len(article.words) > 1 for article in self.train)
         chains = {l2: train_chain(self.train, l2) for l2 in PENALTIES}
@@ -337,13 +341,14 @@ class Experiment:
         patterns = train_chain(self.train, self.l2, patterns=True)
         self.row("patterns, sentences", patterns, lambda data: decode_chain(patterns.model, data))
 
-    def graphs(self, scope: str, link: Callable[[Corpus], Corpus]) -> None:
-        """Skip chains with links within a scope, learned and asked in every way."""
+    def graphs(self, scope: str, objectives: Iterable[str]) -> None:
+        """Skip chains with links within a scope, learned in these ways and asked in every way."""
+        link = into_sentences if scope == "sentences" else link_articles
         linked = link(self.train)
         narrowed, share = narrow(linked)
         of_dev = narrow(link(self.dev))[1]
         print(f"  {scope}: exact with all links: {share:.1%} of training graphs, {of_dev:.1%} of testa's")
-        for objective in OBJECTIVES:
+        for objective in objectives:
             trained = train_graph(narrowed if objective == "likelihood" else linked, self.l2, objective)
             for method in METHODS:
 
@@ -362,15 +367,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--language", action="append", choices=list(LANGUAGES), help="only this one (may be repeated)"
     )
-    parser.add_argument("--articles", type=int, default=100, help="of the training data (default 100)")
+    parser.add_argument(
+        "--articles", type=int, default=100, help="of the training data (default 100; 0 for all)"
+    )
+    parser.add_argument(
+        "--rows", action="append", choices=ROWS, help="only the chains, or the graphs with these links"
+    )
+    parser.add_argument("--objective", action="append", choices=OBJECTIVES, help="of graphs; only this one")
     parser.add_argument("--test", action="store_true", help="ask testb too")
     given = parser.parse_args(arguments)
     for language in given.language or LANGUAGES:
         experiment = Experiment(language, given.articles, test=given.test)
-        experiment.chains()
-        experiment.graphs("sentences", into_sentences)
-        if experiment.has_articles:
-            experiment.graphs("articles", link_articles)
+        for row in given.rows or ROWS:
+            if row == "chains":
+                experiment.chains()
+            elif row == "sentences" or experiment.has_articles:
+                experiment.graphs(row, given.objective or OBJECTIVES)
 
 
 if __name__ == "__main__":

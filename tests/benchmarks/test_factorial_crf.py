@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.factorial_crf import CONTENDERS, Sentences, chain_features, factorial
+from benchmarks.factorial_crf import CONTENDERS, STRENGTHS, Sentences, attempts, chain_features, factorial
 
 from crfkit.features import GraphInput
 
@@ -34,3 +34,10 @@ def test_contenders(name: str) -> None:
     contender = CONTENDERS[name](0.01, 1)
     contender.fit(DATA)
     assert contender.scores(DATA) == (1.0, 1.0)
+
+
+def test_penalties_are_tried_in_processes_of_their_own() -> None:
+    alone, together = (attempts("chunks alone", 1, jobs, DATA, DATA) for jobs in (1, 2))
+    assert [one.l2 for one in together] == list(STRENGTHS)
+    assert [one.held_out for one in together] == [one.held_out for one in alone]
+    assert together[0].contender.scores(DATA) == (1.0, 1.0)

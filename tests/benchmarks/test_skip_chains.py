@@ -62,6 +62,29 @@ def test_patterns_and_graphs_are_the_same_model(monkeypatch: pytest.MonkeyPatch)
     assert chain.history_[-1].objective > patterns.history_[-1].objective + 1e-3
 
 
+def test_rows_of_the_table_are_chosen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits: list[int | None] = []
+
+    def read(language: str, split: str, limit: int | None = None) -> list[Article]:
+        limits.append(limit)
+        return corpus()
+
+    monkeypatch.setattr(skip_chains, "read", read)
+    skip_chains.main(["--language", "dutch", "--articles", "0", "--rows", "chains"])
+    assert limits == [None, None]
+    assert "patterns" in capsys.readouterr().out
+    skip_chains.main(
+        ["--language", "dutch", "--articles", "1", "--rows", "articles", "--objective", "likelihood"]
+    )
+    assert limits[2:] == [1, skip_chains.QUICK]
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("articles:")]
+    assert [row.split(": ")[1].split("  ")[0] for row in rows] == [
+        f"likelihood, {method}" for method in skip_chains.METHODS
+    ]
+
+
 @pytest.mark.parametrize("objective", skip_chains.OBJECTIVES)
 def test_every_way_to_learn_and_to_ask(objective: str) -> None:
     data = corpus()
