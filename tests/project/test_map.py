@@ -56,7 +56,14 @@ MAP: dict[str, set[str]] = {
     },
     "nn": {"structures", "inference", "errors", "arrays"},
 }
-TOP = {"cli", "compat", "report", "serve", "distributed", "integrations"}  # may import every package of the map
+TOP = {
+    "cli",
+    "compat",
+    "report",
+    "serve",
+    "distributed",
+    "integrations",
+}  # may import every package of the map
 MAP.update({part: set(MAP) for part in TOP})
 MAP["serve"] |= {"report"}  # whose texts and pictures a page shows
 MAP["integrations"] |= {"report"}
