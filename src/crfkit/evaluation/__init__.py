@@ -1,6 +1,7 @@
 """How good predictions are: labels of positions, spans of positions, words of texts, dependency trees."""
 
 from crfkit.evaluation.arcs import CONTENT_RELATIONS, FUNCTIONAL_RELATIONS, UNIVERSAL_FEATURES, relation_of
+from crfkit.evaluation.bootstrap import Comparison, paired_bootstrap
 from crfkit.evaluation.counts import AlignedCounts, Counts
 from crfkit.evaluation.labels import (
     SCHEMES,
@@ -28,6 +29,7 @@ from crfkit.evaluation.metrics import (
     metric_for,
     read_metric,
 )
+from crfkit.evaluation.partial_matches import SCENARIOS, MatchCounts, PartialMatches, partial_matches
 from crfkit.evaluation.paths import PathMetric, path_counts, path_metric
 from crfkit.evaluation.span_probabilities import (
     Bin,
@@ -46,6 +48,7 @@ __all__ = [
     "CONTENT_RELATIONS",
     "FUNCTIONAL_RELATIONS",
     "METRICS",
+    "SCENARIOS",
     "SCHEMES",
     "TREEBANK_METRICS",
     "TREE_METRICS",
@@ -53,11 +56,14 @@ __all__ = [
     "AlignedCounts",
     "Bin",
     "Calibration",
+    "Comparison",
     "Confusion",
     "Counts",
     "Evaluation",
+    "MatchCounts",
     "Metric",
     "MetricFunction",
+    "PartialMatches",
     "PathMetric",
     "Scorer",
     "Share",
@@ -79,6 +85,8 @@ __all__ = [
     "make_scorer",
     "measure",
     "metric_for",
+    "paired_bootstrap",
+    "partial_matches",
     "path_counts",
     "path_metric",
     "place_words",
