@@ -59,16 +59,16 @@ CHECKS = [
 class Rows(CRF):
     """A CRF whose sequences are the rows of a table, each with one position."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **_: Any) -> Self:
         return super().fit(self._sequences(X), self._labels(y), sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, **_: Any) -> Self:
         return super().partial_fit(self._sequences(X), self._labels(y), sample_weight)
 
     def predict(self, X: Any, **_: Any) -> Any:
         return np.array([labels[0] for labels in super().predict(self._sequences(X))])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **_: Any) -> float:
         return super().score(self._sequences(X), self._labels(y), sample_weight)
 
     @staticmethod

@@ -51,6 +51,17 @@ WITH_EXAMPLES = (
     "data.read_columns",
 )
 
+NEEDS = {  # page or module, and those within it → optional packages without which it is skipped
+    "neural": ("torch",),
+    "dataframes": ("narwhals", "polars", "pandas"),
+    "notebooks": ("IPython",),
+    "integrations": ("spacy", "torch"),
+    "crfkit.nn": ("torch",),
+    "crfkit.compat.torchcrf": ("torch",),
+    "crfkit.data.frames": ("narwhals", "polars"),
+    "crfkit.integrations.spacy": ("spacy",),
+}
+
 FENCE = re.compile(r"^(?P<ticks>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^(?P=ticks)$", re.DOTALL | re.MULTILINE)
 
 
@@ -174,14 +185,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
+def skip_without_needs(name: str) -> None:
+    """Skip what needs packages that are not installed."""
+    for part, packages in NEEDS.items():
+        if name == part or name.startswith(f"{part}."):
+            for package in packages:
+                pytest.importorskip(package, reason=f"needs {package}")
+
+
 # ---- the pages
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples(page: Path) -> None:
-    if page.stem == "neural":
-        pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
+    skip_without_needs(page.stem)
     n_run = Runner(page.name).run(page.read_text(encoding="utf-8"))
     assert n_run or page.stem in ("architecture", "benchmarks", "CHANGELOG", "CONTRIBUTING", "index")
 
@@ -279,8 +297,7 @@ def modules() -> list[str]:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name: str) -> None:
-    if name.startswith(("crfkit.nn", "crfkit.compat.torchcrf")):
-        pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
+    skip_without_needs(name)
     if name.endswith(("_triton", "_kernel", "_kernels")):
         pytest.importorskip("triton", reason="needs Triton: pip install triton")
     report: list[str] = []

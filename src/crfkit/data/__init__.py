@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         write_conllu,
     )
     from crfkit.data.files import number_lines, read_bytes, read_pieces, read_text
+    from crfkit.data.frames import SequenceFrame, from_frame
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
     from crfkit.data.uai import (
@@ -45,11 +46,13 @@ __all__ = [
     "MissingFileError",
     "Multiword",
     "Sentence",
+    "SequenceFrame",
     "UAIResult",
     "Word",
     "check_labels",
     "check_tree",
     "fewest_weights",
+    "from_frame",
     "is_conllu",
     "item_of",
     "make_read_error",
@@ -85,6 +88,7 @@ _LAZY = {  # what only labels reads no files of these kinds
         "read_conllu",
         "write_conllu",
     ),
+    "frames": ("SequenceFrame", "from_frame"),
     "files": ("number_lines", "read_bytes", "read_pieces", "read_text"),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),

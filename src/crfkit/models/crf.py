@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
+from crfkit.data import SequenceFrame
 from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
@@ -20,6 +21,7 @@ from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
 from crfkit.models.files import crf_file
 from crfkit.models.files.model_file import ModelFile
+from crfkit.models.frame_input import read_dev, read_examples, read_positions
 from crfkit.models.kinds import kind_of
 from crfkit.models.patterns.growth import GrowthRound, grow
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
@@ -41,6 +43,7 @@ else:
 
     Label = TypeVar("Label", bound=Hashable)
 
+Sequences = Sequence[Any] | SequenceFrame
 Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
 
 
@@ -137,12 +140,12 @@ class CRF(Estimator, Generic[Label]):
 
     def fit(
         self,
-        X: Sequence[Any],
-        y: Sequence[Any],
+        X: Sequences,
+        y: Sequence[Any] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
         allowed: Allowed = None,
-        dev: tuple[Any, ...] | None = None,
+        dev: tuple[Any, ...] | SequenceFrame | None = None,
         metric: str | MetricFunction | None = None,
         patience: int | None = None,
         callback: ProgressCallback | None = None,
@@ -156,7 +159,7 @@ class CRF(Estimator, Generic[Label]):
         A label None means unknown, a set of labels means one of these. For `Segments`, y may have a list of spans (start,
         end, type) for each sequence instead; all other positions are outside (`O`). `sample_weight` [N] counts a sequence so
         many times. `allowed` has, for each sequence, None or a list with the labels allowed at each position (None: all): no
-        others exist.
+        others exist. X may be what `crfkit.data.from_frame` makes of a data frame, which has y and weights; so may `dev`.
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
         "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
@@ -174,7 +177,10 @@ class CRF(Estimator, Generic[Label]):
         """
         first = None if start is None else CRF._read_start(start)
         kind = kind_of(self.structure)
+        as_text = isinstance(self.features, str | Template)
+        X, y, sample_weight = read_examples(X, y, sample_weight, as_text=as_text)
         X, y = kind.read_labels(X, y, self.structure)
+        dev = read_dev(dev, as_text=as_text)
         if isinstance(dev, tuple) and len(dev) > 1:
             dev = (*kind.read_labels(dev[0], dev[1], self.structure, "dev "), *dev[2:])
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
@@ -189,8 +195,8 @@ class CRF(Estimator, Generic[Label]):
 
     def partial_fit(
         self,
-        X: Sequence[Any],
-        y: Sequence[Any],
+        X: Sequences,
+        y: Sequence[Any] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
         allowed: Allowed = None,
@@ -210,6 +216,8 @@ class CRF(Estimator, Generic[Label]):
         first = CRF._read_start(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
         structure = self._model.trained_structure if extend else self.structure
+        as_text = isinstance(self.features, str | Template)
+        X, y, sample_weight = read_examples(X, y, sample_weight, as_text=as_text)
         examples = Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
         return self
@@ -272,13 +280,13 @@ class CRF(Estimator, Generic[Label]):
         """Turns input into numbers, and knows the names of the features."""
         return self._get_model().potentials.encoder
 
-    def predict(self, X: Sequence[Any], *, allowed: Allowed = None) -> "list[list[Label]]":
+    def predict(self, X: Sequences, *, allowed: Allowed = None) -> "list[list[Label]]":
         """The best labels of each sequence; `allowed` as in `fit`."""
         ask = self._ask(X, allowed)
         with ask.explain_impossible():
             return ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
 
-    def predict_marginals(self, X: Sequence[Any], *, allowed: Allowed = None) -> list[Float64s]:
+    def predict_marginals(self, X: Sequences, *, allowed: Allowed = None) -> list[Float64s]:
         """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`.
 
         With a `Lattice`, the probability of each arc to be on the path: float64[arcs].
@@ -290,7 +298,7 @@ class CRF(Estimator, Generic[Label]):
 
     def predict_spans(
         self,
-        X: Sequence[Any],
+        X: Sequences,
         threshold: Threshold = "auto",
         *,
         decode: str | None = None,
@@ -314,7 +322,7 @@ class CRF(Estimator, Generic[Label]):
         return find_spans(self._ask(X, allowed), labels, least, decode)
 
     def predict_nbest(
-        self, X: Sequence[Any], n: int, *, allowed: Allowed = None
+        self, X: Sequences, n: int, *, allowed: Allowed = None
     ) -> "list[list[tuple[float, list[Label]]]]":
         """The n best label sequences of each sequence with their probabilities, best first; fewer where fewer exist."""
         check_count("n", n)
@@ -322,7 +330,7 @@ class CRF(Estimator, Generic[Label]):
         return [[(answer.probability, answer.labels) for answer in best] for best in found]
 
     def sample(
-        self, X: Sequence[Any], n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
+        self, X: Sequences, n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
     ) -> "list[list[list[Label]]]":
         """n label sequences of each sequence, drawn from p(y | x); the same for the same `random_state`."""
         check_count("n", n)
@@ -334,11 +342,14 @@ class CRF(Estimator, Generic[Label]):
         drawn = ask.model.decode(ids, ask.dataset, n)
         return [drawn[i : i + n] for i in range(0, len(drawn), n)]
 
-    def log_probability(self, X: Sequence[Any], y: Sequence[Any], *, allowed: Allowed = None) -> Float64s:
+    def log_probability(
+        self, X: Sequences, y: Sequence[Any] | None = None, *, allowed: Allowed = None
+    ) -> Float64s:
         """log p(y | x) of each sequence, [N]; −inf for a label sequence that does not exist.
 
         Where y has None or sets: of all label sequences that it allows, together.
         """
+        X, y, _ = read_examples(X, y, None, as_text=self._reads_text())
         X, y = self._read_labels(X, y)
         ask = self._ask(X, allowed)
         annotation = ask.model.annotate(y, ask.dataset)
@@ -351,8 +362,8 @@ class CRF(Estimator, Generic[Label]):
 
     def score(
         self,
-        X: Sequence[Any],
-        y: Sequence[Any],
+        X: Sequences,
+        y: Sequence[Any] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
         allowed: Allowed = None,
@@ -364,6 +375,7 @@ class CRF(Estimator, Generic[Label]):
         the score is the share of right labels among those that are known.
         """
         given = read_metric(metric)
+        X, y, sample_weight = read_examples(X, y, sample_weight, as_text=self._reads_text())
         X, y = self._read_labels(X, y)
         ask = self._ask(X, allowed)
         gold = ask.model.read_gold(y, ask.dataset)
@@ -387,15 +399,19 @@ class CRF(Estimator, Generic[Label]):
         structure = self._get_model().trained_structure
         return kind_of(structure).read_labels(X, y, structure)
 
+    def _reads_text(self) -> bool:
+        """Whether positions are columns of text: those of a template."""
+        return self._get_model().potentials.encoder.template is not None
+
     def _get_model(self) -> ChainModel:
         self._check_fitted()
         return self._model
 
-    def _ask(self, X: Sequence[Any], allowed: Allowed) -> EncodedInput:
+    def _ask(self, X: Sequences, allowed: Allowed) -> EncodedInput:
         """New input, ready for a question."""
         model = self._get_model()
         n_threads = count_threads(self.n_threads)
-        dataset = model.encode(X, allowed)
+        dataset = model.encode(read_positions(X, as_text=self._reads_text()), allowed)
         design = model.design(dataset, n_threads)
         return EncodedInput(model, self._answerer, design, dataset, n_threads)
 
