@@ -59,7 +59,7 @@ test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (instal
 	$(BIN)/python -m pytest -q tests/project/test_examples.py tests/project/test_docs.py -k "learns or neural.md or crfkit.nn"
 
 test-integrations: $(VENV)/.integrations  ## the tests of reports, server, data frames, notebooks and spaCy (installs them)
-	$(BIN)/python -m pytest -q -n auto -m "not slow" tests/report tests/serve tests/integrations
+	$(BIN)/python -m pytest -q -n auto -m "not slow" tests/report tests/serve tests/integrations tests/project/test_site.py
 
 test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow
@@ -82,7 +82,7 @@ docs: $(VENV)/.test  ## run every example of the README, the pages and the docst
 	$(BIN)/python -m pytest -q tests/project/test_docs.py
 
 site: $(VENV)/.docs  ## the documentation as a site, in build/site
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from crfkit.lazy import lazy_names
 
 __version__ = "0.1.0"
+"""The version of crfkit."""
 
 if TYPE_CHECKING:
     from crfkit import (

@@ -3,7 +3,9 @@
 from crfkit.errors import UnsavableError
 
 MAX_WEIGHT = 1e100
-MAX_LABELS = 8_192  # a table of all transitions [L, L] then takes half a gigabyte
+"""The largest weight, in size, that a model file may have."""
+MAX_LABELS = 8_192
+"""The most labels that a model file may have: a table of all transitions [L, L] then takes half a gigabyte."""
 _FREE_LABELS = 1_024  # its table takes 8 MB
 _TRANSITIONS_A_WEIGHT = 1_024  # entries of a larger table for each weight, at most
 

@@ -17,7 +17,8 @@ from crfkit.errors import ArgumentError, FunctionError, InputError
 from crfkit.evaluation.labels import Labels, known_accuracy, scheme_of, sequence_accuracy, span_totals
 
 Weights = Sequence[float] | None  # of the sequences, [N]; None: all count once
-MetricFunction = Callable[..., float]  # (gold, predicted), and sample_weight=[…] where weights are given
+MetricFunction = Callable[..., float]
+"""A metric: a function of (gold, predicted), and of sample_weight=[…] where weights are given."""
 
 
 def _of_spans(ratio: str) -> MetricFunction:

@@ -20,7 +20,8 @@ from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.features.dataset import sequence_weights
 from crfkit.features.treebank import KnownTrees
 
-FEATURE_SET = 1  # which features these are: a model file of other ones cannot be used
+FEATURE_SET = 1
+"""The number of this set of arc features: a model file with another number cannot be used."""
 
 
 @dataclass(frozen=True)

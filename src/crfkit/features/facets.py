@@ -22,6 +22,7 @@ NOTHING = "-_."  # characters of a positional tag that say nothing
 
 # From a label to its facets, by kind: {"case": "n", …}
 FacetsOf = Callable[[Any], Mapping[str, str]]
+"""A function from a label to its facets: {kind: value}."""
 
 
 @dataclass(frozen=True, eq=False)

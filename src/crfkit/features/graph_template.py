@@ -52,6 +52,7 @@ class ConstraintInput(NamedTuple):
 
 
 GraphTemplate = Callable[[Any, "GraphInput"], Any]
+"""A function of an input and its empty `GraphInput`, which adds the variables and factors."""
 
 
 @dataclass

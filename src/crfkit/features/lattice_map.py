@@ -20,7 +20,12 @@ from crfkit.features.feature_map import FeatureMap
 from crfkit.features.given_sequences import list_sequences
 from crfkit.structures import CostMatrix, Lattice, WordLattice
 
-OFF_PATH, ON_PATH, UNKNOWN = 0, 1, -1  # what is known of an arc
+OFF_PATH = 0
+"""An arc that is not on the gold path."""
+ON_PATH = 1
+"""An arc of the gold path."""
+UNKNOWN = -1
+"""An arc of which nothing is known."""
 
 _NONE = np.zeros(0, np.int64)
 

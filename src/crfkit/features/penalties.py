@@ -18,6 +18,7 @@ from crfkit.features.encoding import Encoder
 from crfkit.features.feature_map import FeatureMap
 
 Strength = float | Mapping[str, float]
+"""The strength of a penalty: a number, or numbers by block of features."""
 
 _BLOCK_END = re.compile("[:=]")
 

@@ -15,7 +15,8 @@ from crfkit.data import Sentence, Word, check_tree
 from crfkit.errors import ArgumentError, TreeError, reword
 
 UNKNOWN = "_"  # a label that is not given
-COLUMNS = ("form", "lemma", "upos", "xpos", "feats")  # that features of arcs may look at
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
+"""The columns of a treebank that features of arcs may read."""
 
 
 class KnownTrees(NamedTuple):

@@ -66,6 +66,7 @@ OPTIMIZERS: dict[str, type[Any]] = {
     "sgd": SGD,
     "tron": TRON,
 }
+"""The optimizers by the names that `optimizer=` takes."""
 _SHORT_NAMES = {"ap": "averaged_perceptron", "pa": "passive_aggressive"}
 
 

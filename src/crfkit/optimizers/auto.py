@@ -6,6 +6,7 @@ from crfkit.optimizers.lbfgs import LBFGS
 from crfkit.optimizers.loop import Optimizer
 
 AUTO = "auto"
+"""The name of the optimizer that is chosen by the data."""
 
 
 class Choice(NamedTuple):

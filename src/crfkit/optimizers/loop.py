@@ -33,7 +33,8 @@ class Step(NamedTuple):
     weights: Vector  # [D], never changed afterwards, so it may be kept; read-only
 
 
-Callback = Callable[[Step], bool | None]  # True ends the minimisation
+Callback = Callable[[Step], bool | None]
+"""A function that sees every step; returning True ends the minimisation."""
 
 
 class Best(NamedTuple):

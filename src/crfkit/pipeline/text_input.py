@@ -10,6 +10,7 @@ from crfkit.pipeline.tokenizer import Tokenizer
 
 _LONGEST_LINE = 100_000  # characters after which a line without an end is no CoNLL-U
 INPUT_FORMATS = ("auto", "text", "sentences", "tokens", "conllu")
+"""What the input of a pipeline may be; "auto" recognises it."""
 
 
 def check_format(name: object) -> None:

@@ -35,7 +35,9 @@ class Boundary(Enum):
 
 
 START: Final = Boundary.START
+"""What comes before the first label: (START, label) is a bigram."""
 END: Final = Boundary.END
+"""What comes after the last label: (label, END) is a bigram."""
 
 _NOTHING: frozenset[Hashable] = frozenset()
 

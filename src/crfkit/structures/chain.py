@@ -24,7 +24,9 @@ from crfkit.structures.structure import AllowedLabels
 from crfkit.structures.support import Support, support_of
 
 OBSERVED = "observed"
+"""`Chain(bigrams=OBSERVED)`: the bigrams of the training data."""
 UNSEEN = ("error", "extend", "skip", "soft")
+"""What training may do with a sequence that the bigrams exclude."""
 MOST_LISTED = 5  # number of training outputs that a message lists
 
 

@@ -15,7 +15,12 @@ from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.errors import ArgumentError
 from crfkit.structures.pattern_language import quote
 
-ANYWHERE, FIRST, LAST = 0, 1, 2  # where a gram may occur
+ANYWHERE = 0
+"""A gram that may occur anywhere."""
+FIRST = 1
+"""A gram of the first labels of a sequence."""
+LAST = 2
+"""A gram of the last labels of a sequence."""
 LONGEST = 1000
 ByLength = int | Mapping[int, int]
 

@@ -23,6 +23,7 @@ from crfkit.structures.pattern_language import InOrder, OnePosition, Parsed, par
 
 When = str | Callable[[Any, int], bool | float]
 Configurations = Callable[[Any], Iterable[tuple[Any, ...]]]
+"""A function from an input to its patterns: (first position, labels, name of the weight), with a value or without."""
 
 MAX_STATES = 100_000
 _QUOTED_OR_BLANKS = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | \s+ """, re.DOTALL | re.VERBOSE)

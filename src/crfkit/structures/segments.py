@@ -23,9 +23,11 @@ from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import OBSERVED, Chain
 from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
 
-SegmentFeature = Callable[[Any, int, int], Any]  # of (x, start, end): names, or {name: value}
+SegmentFeature = Callable[[Any, int, int], Any]
+"""A function of (x, start, end) that gives names of features, or {name: value}."""
 _CHAIN = Chain()
 IOB1_HINT = "; labels of IOB1 are read by Segments(scheme='iob1')"
+"""The end of an error message for labels that look like IOB1."""
 
 
 @dataclass(frozen=True)

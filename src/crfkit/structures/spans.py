@@ -10,7 +10,8 @@ from crfkit.arrays import Bools, Int32s
 from crfkit.errors import ArgumentError, LabelError
 from crfkit.structures.schemes import PLAIN, SCHEMES, Place, find_scheme, label_place
 
-Threshold = float | Literal["auto"] | None  # of the probability of spans; None: there is none
+Threshold = float | Literal["auto"] | None
+"""The least probability of a span; None: there is none."""
 
 
 class Span(NamedTuple):

@@ -16,6 +16,7 @@ from crfkit.structures import CostMatrix, Lattice, LatticeArc, WordLattice
 
 BOUNDARY: Fields = ("BOS/EOS", "*", "*", "*", "*", "*")
 WORD_COST = "word cost"
+"""The name of the feature whose value is the cost of a dictionary entry."""
 _AS_THEY_ARE = Rewriting()
 
 

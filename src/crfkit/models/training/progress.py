@@ -16,6 +16,7 @@ from crfkit.errors import ArgumentError
 from crfkit.optimizers import Callback, Outcome, Step
 
 LOGGER = logging.getLogger("crfkit")
+"""Where training reports its stages and iterations."""
 
 _FIRST = 10  # so many iterations have a line each
 _SECONDS = 2.0  # between the lines of later ones, at least
@@ -44,7 +45,8 @@ class Progress(NamedTuple):
         return "  ".join(parts)
 
 
-ProgressCallback = Callable[[Progress], bool | None]  # True ends training
+ProgressCallback = Callable[[Progress], bool | None]
+"""A function that sees every iteration; returning True ends training."""
 
 
 class Pace:

@@ -1,0 +1,1 @@
+"""What turns docs/ and the docstrings into the pages of `make site`."""
