@@ -89,6 +89,9 @@ class Job(NamedTuple):
     limit: int | None
     order: int | None = None  # None: the default of the parser
     structure: str | None = None
+    models: str | None = None  # a folder that keeps UDPipe's
+    passes: int | None = None  # of UDPipe
+    vectors: str | None = None  # a folder with those of UDPipe
 
 
 def files_of(job: Job) -> tuple[Path, Path]:
@@ -136,10 +139,15 @@ def ours(job: Job, training: Path, test: Path, gold: list[Sentence]) -> Outcome:
 
 def theirs(job: Job, training: Path, test: Path, gold: list[Sentence]) -> Outcome:
     """Figures of UDPipe."""
-    restart_peak_mb()
-    fit_cpu = rival_udpipe.train(training, Path(job.model), job.limit, job.corpus)
-    peak = peak_mb()
-    found, parse_cpu = rival_udpipe.parse(Path(job.model), test, job.limit)
+    corpus = CORPORA[job.corpus]
+    heldout = None if corpus.dev is None else corpus_path(corpus.folder, corpus.dev)
+    folder = Path(job.models or Path(job.model).parent)
+    vectors = None if job.vectors is None else Path(job.vectors)
+    model, figures = rival_udpipe.find_part(
+        job.corpus, "parser", training, heldout, folder, job.limit, job.passes, vectors
+    )
+    Path(job.model).write_bytes(model.read_bytes())
+    found, parse_cpu = rival_udpipe.parse(model, test, job.limit)
     predicted = [
         replace(
             sentence,
@@ -150,7 +158,13 @@ def theirs(job: Job, training: Path, test: Path, gold: list[Sentence]) -> Outcom
         )
         for sentence, arcs in zip(gold, found, strict=True)
     ]
-    return {"fit_cpu": fit_cpu, "peak_mb": peak, "parse_cpu": parse_cpu, **accuracy(gold, predicted)}
+    return {
+        "fit_cpu": figures["cpu_s"],
+        "peak_mb": figures["peak_mb"],
+        "options": figures["options"],
+        "parse_cpu": parse_cpu,
+        **accuracy(gold, predicted),
+    }
 
 
 def accuracy(gold: list[Sentence], predicted: list[Sentence]) -> Outcome:
@@ -204,6 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--only", choices=["ours", "rival"], help="only crfkit, or only UDPipe")
     options.add_argument("--order", type=int, choices=[1, 2], help="of the parser (default: its own)")
     options.add_argument("--structure", choices=["auto", "spanning", "projective"], help="likewise")
+    options.add_argument("--models", type=Path, metavar="FOLDER", help="keep UDPipe's models there")
+    options.add_argument("--passes", type=int, help="of UDPipe")
+    options.add_argument("--vectors", type=Path, metavar="FOLDER", help="of UDPipe: LANGUAGE_parser.vectors")
     options.add_argument("--corpus", action="append", choices=list(CORPORA), help="only this one")
     options.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
     options.add_argument("--job", help=argparse.SUPPRESS)
@@ -216,11 +233,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("ufal.udpipe is not installed: UDPipe is left out", file=sys.stderr)
         toolkits = [OURS]
     limit = QUICK if given.quick else None
+    folders = [None if path is None else str(path.resolve()) for path in (given.models, given.vectors)]
+    asked = (given.dev, limit, given.order, given.structure, folders[0], given.passes, folders[1])
     corpora = {
-        name: {
-            toolkit: run(Job(toolkit, name, "", given.dev, limit, given.order, given.structure))
-            for toolkit in toolkits
-        }
+        name: {toolkit: run(Job(toolkit, name, "", *asked)) for toolkit in toolkits}
         for name in given.corpus or CORPORA
     }
     results = {"machine": machine(), "corpora": corpora}

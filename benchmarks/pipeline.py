@@ -1,9 +1,10 @@
 """`python -m benchmarks.pipeline`: UD English EWT from raw text to trees, beside UDPipe 1 trained on the same files.
 
 Both are trained on the training file, with the dev file to choose among passes, in a process of its own on one thread, in
-CPU seconds; the model is saved, loaded, and asked for the raw text and for the gold tokens of the dev file. ``--test`` asks
-for the test file instead. Training takes long, of UDPipe hours: ``--models FOLDER`` keeps models and the figures of their
-training there, and uses those that are there.
+CPU seconds; the model is saved, loaded, and asked for the raw text, for the gold tokens, and for the gold tokens and tags of
+the dev file. ``--test`` asks for the test file instead. Training takes long, of UDPipe hours: ``--models FOLDER`` keeps
+models and the figures of their training there, and uses those that are there, such as parts of UDPipe that
+`python -m benchmarks.rival_udpipe` has trained one by one.
 ``--only`` leaves out one of the two, ``--quick`` is a smoke test.
 """
 
@@ -34,6 +35,7 @@ from crfkit.pipeline import Pipeline, raw_text
 RESULTS = PROJECT / "benchmarks" / "results"
 QUICK = 60  # sentences of each file
 OURS, RIVAL = "crfkit", "UDPipe 1"
+GIVEN = {"text": "raw text", "tokens": "gold tokens", "tags": "gold tags"}
 FOLDER, FILE = "ud_english_ewt", "en_ewt-ud-{}.conllu"
 
 
@@ -53,20 +55,20 @@ def measure(job: Job) -> Outcome:
     way = ours if job.toolkit == OURS else theirs
     outcome, asked = way(job)
     from_text, run_cpu, run_peak = asked(text)
-    words = [_without_analysis(sentence) for sentence in gold]
-    given, _, _ = asked(words)
+    given, _, _ = asked([_without_analysis(sentence) for sentence in gold])
+    tagged, _, _ = asked(gold)
     return outcome | {
         "run_cpu": run_cpu,
         "run_peak_mb": run_peak,
         "words": sum(len(sentence.words) for sentence in from_text),
         "text": _figures(gold, from_text),
         "tokens": _figures(gold, given),
+        "tags": _figures(gold, tagged),
     }
 
 
-Asked = Callable[
-    [str | list[Sentence]], tuple[list[Sentence], float, float]
-]  # sentences, CPU seconds, peak MB
+# of raw text, of sentences without tags, or with tags that are kept: sentences, CPU seconds, peak MB
+Asked = Callable[[str | list[Sentence]], tuple[list[Sentence], float, float]]
 
 
 def ours(job: Job) -> tuple[Outcome, Asked]:
@@ -75,10 +77,13 @@ def ours(job: Job) -> tuple[Outcome, Asked]:
     figures = model.with_suffix(".json")
     if not model.exists():
         training, dev = _read("train", job.limit), _read("dev", job.limit)
+        model.parent.mkdir(parents=True, exist_ok=True)
         gc.collect()
         restart_peak_mb()
         start = time.process_time()
-        trained = Pipeline(n_threads=1).fit(training, dev=dev)
+        trained = Pipeline(n_threads=1).fit(
+            training, dev=dev, checkpoint=model.with_suffix(".steps"), verbose=1
+        )
         found = {"fit_cpu": time.process_time() - start, "peak_mb": peak_mb()}
         trained.save(model)
         figures.write_text(json.dumps(found), encoding="utf-8")
@@ -90,7 +95,12 @@ def ours(job: Job) -> tuple[Outcome, Asked]:
         pipeline = Pipeline.load(model)
         pipeline.n_threads = 1
         begin = time.process_time()
-        found = pipeline(given, input="text") if isinstance(given, str) else pipeline.predict(given)
+        if isinstance(given, str):
+            found = pipeline(given, input="text")
+        elif given[0].words[0].upos == "_":
+            found = pipeline.predict(given)
+        else:  # the parser alone
+            found = pipeline.components_[-1].predict(given)
         return found, time.process_time() - begin, peak_mb()
 
     return json.loads(figures.read_text(encoding="utf-8")) | {"model_mb": model.stat().st_size / 1e6}, ask
@@ -108,13 +118,13 @@ def theirs(job: Job) -> tuple[Outcome, Asked]:
     }
 
     def ask(given: str | list[Sentence]) -> tuple[list[Sentence], float, float]:
-        form = "tokenize"
+        form, tagged = "tokenize", False
         if not isinstance(given, str):
-            form, stream = "conllu", io.StringIO()
+            form, stream, tagged = "conllu", io.StringIO(), given[0].words[0].upos != "_"
             write_conllu(given, stream)
             given = stream.getvalue()
         restart_peak_mb()
-        found, seconds = rival_udpipe.annotate(model, given, form)
+        found, seconds = rival_udpipe.annotate(model, given, form, tagged=tagged)
         peak = peak_mb()
         return list(read_conllu(io.StringIO(found))), seconds, peak
 
@@ -160,7 +170,7 @@ COSTS: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
 def markdown(results: Mapping[str, Any]) -> str:
     """The table of the shared task, F1 in per cent, and what it costs."""
     found, outcomes = results["machine"], results["toolkits"]
-    heads = [f"{name}, {given}" for given in ("raw text", "gold tokens") for name in outcomes]
+    heads = [f"{name}, {given}" for given in GIVEN.values() for name in outcomes]
     lines = [
         f"{found['processor']}, Python {found['python']}; one thread, CPU seconds; {results['test']} file.",
         "",
@@ -168,7 +178,7 @@ def markdown(results: Mapping[str, Any]) -> str:
         "|---|" + "---:|" * len(heads),
     ]
     for name in TREEBANK_METRICS:
-        cells = [f"{100 * o[given][name]:.2f}" for given in ("text", "tokens") for o in outcomes.values()]
+        cells = [f"{100 * o[given][name]:.2f}" for given in GIVEN for o in outcomes.values()]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", f"| | {' | '.join(outcomes)} |", "|---|" + "---:|" * len(outcomes)]
     lines += (f"| {title} | {' | '.join(shown(o) for o in outcomes.values())} |" for title, shown in COSTS)
@@ -196,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         toolkits = [OURS]
     test = "test" if given.test else "dev"
     with TemporaryDirectory(prefix="crfkit-bench-") as temporary:
-        folder, limit = str(given.models or temporary), QUICK if given.quick else None
+        folder, limit = str((given.models or Path(temporary)).resolve()), QUICK if given.quick else None
         outcomes = {toolkit: run(Job(toolkit, folder, test, limit)) for toolkit in toolkits}
     results = {"machine": machine(), "test": test, "toolkits": outcomes}
     text = markdown(results)
