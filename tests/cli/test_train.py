@@ -14,8 +14,7 @@ import pytest
 
 import crfkit
 from crfkit import StopReason
-from crfkit.cli.progress import SecondsLeft
-from crfkit.models import Progress
+from crfkit.models import Progress, SecondsLeft
 from tests.cli.commands import TEMPLATE, columns, interrupted_training, run
 
 pytestmark = pytest.mark.usefixtures("column_files")

@@ -22,9 +22,10 @@ MAP: dict[str, set[str]] = {
     "lazy": set(),
     "arrays": set(),
     "errors": set(),
+    "markup": set(),
     "data": {"structures", "errors", "lazy", "arrays"},
     "structures": {"errors", "arrays"},
-    "optimizers": {"errors", "arrays"},
+    "optimizers": {"errors", "arrays", "markup"},
     "evaluation": {"data", "structures", "errors"},
     "features": {"data", "structures", "errors", "lazy", "arrays"},
     "inference": {"structures", "errors", "arrays"},
@@ -40,6 +41,7 @@ MAP: dict[str, set[str]] = {
         "errors",
         "lazy",
         "arrays",
+        "markup",
     },
     "pipeline": {
         "data",
@@ -53,6 +55,7 @@ MAP: dict[str, set[str]] = {
         "errors",
         "lazy",
         "arrays",
+        "markup",
     },
     "nn": {"structures", "inference", "errors", "arrays"},
 }

@@ -1,7 +1,6 @@
 """What a command shows while it works: one line that changes on a terminal, plain lines elsewhere."""
 
 import logging
-import math
 import sys
 import threading
 import warnings
@@ -16,54 +15,12 @@ from crfkit.cli.streams import complain
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from crfkit.models import Pace, Progress, ProgressCallback
+    from crfkit.models import Pace, Progress, ProgressCallback, SecondsLeft
 
 PATIENCE = 1.0  # seconds after which a stage is shown
 INTERVAL, LONGEST = 5.0, 60.0  # seconds between two lines of a stage where lines stay; they grow with it
 
 T = TypeVar("T")
-
-
-class SecondsLeft:
-    """An estimate of the time that a training run still takes.
-
-    The gradient norm of a quasi-Newton method goes up and down, but its lowest value so far falls roughly like a geometric
-    sequence. Its mean fall says how many more iterations it takes to the tolerance; the limit on them is never passed.
-    """
-
-    def __init__(self, max_iterations: int, tolerance: float = 0.0, time_budget: float | None = None) -> None:
-        self._max_iterations = max_iterations
-        self._tolerance = tolerance
-        self._time_budget = time_budget
-        self._first: Progress | None = None
-        self._lowest_norm = math.inf
-
-    @classmethod
-    def of(cls, optimizer: object, time_budget: float | None) -> "SecondsLeft":
-        """For an optimizer; for "auto", whose limit is not known yet, L-BFGS stands in."""
-        if isinstance(optimizer, str):
-            from crfkit.optimizers import LBFGS
-
-            optimizer = LBFGS()
-        return cls(getattr(optimizer, "max_iterations", 0), getattr(optimizer, "tolerance", 0.0), time_budget)
-
-    def __call__(self, progress: "Progress") -> float | None:
-        """Seconds left after this iteration; None while there is nothing to go by."""
-        # The first iteration, or that of another round.
-        if self._first is None or progress.iteration <= self._first.iteration:
-            self._first, self._lowest_norm = progress, progress.gradient_norm
-            return None
-        self._lowest_norm = min(self._lowest_norm, progress.gradient_norm)
-        n_seen = progress.iteration - self._first.iteration
-        n_left = float(self._max_iterations - progress.iteration)
-        goal = self._tolerance * self._first.gradient_norm
-        if 0.0 < goal < self._lowest_norm < self._first.gradient_norm:
-            fall = math.log(self._first.gradient_norm / self._lowest_norm) / n_seen
-            n_left = min(n_left, math.log(self._lowest_norm / goal) / fall)
-        left = n_left * (progress.seconds - self._first.seconds) / n_seen
-        if self._time_budget is None:
-            return left
-        return min(left, max(0.0, self._time_budget - progress.seconds))
 
 
 class _Stage(NamedTuple):
@@ -136,7 +93,7 @@ class Display:
             self._count += size(item)
 
     @contextmanager
-    def training(self, seconds_left: SecondsLeft | None, dev_name: str) -> "Iterator[ProgressCallback]":
+    def training(self, seconds_left: "SecondsLeft | None", dev_name: str) -> "Iterator[ProgressCallback]":
         """A callback that shows the iterations of a training run; stages that the library logs are shown meanwhile.
 
         Without `seconds_left`, `expect` may say later how long it takes.
@@ -156,6 +113,8 @@ class Display:
 
     def expect(self, optimizer: object) -> None:
         """Let the iterations that follow be those of another optimizer; None: of one that is not known."""
+        from crfkit.models import SecondsLeft
+
         self._seconds_left = None if optimizer is None else SecondsLeft.of(optimizer, None)
 
     @contextmanager

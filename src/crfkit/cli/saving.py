@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from crfkit.cli.options import safety_of
-from crfkit.cli.progress import Display, SecondsLeft
+from crfkit.cli.progress import Display
 from crfkit.cli.streams import BAD_INPUT, check_output, complain
 from crfkit.errors import InputError
 
@@ -82,6 +82,8 @@ def train_and_save(
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Show the iterations of `train`, which trains the model and tells whether Ctrl-C ended it; then save the model."""
+    from crfkit.models import SecondsLeft
+
     seconds_left = SecondsLeft.of(model.optimizer, options["time_budget"])
     with display.training(seconds_left, dev_name) as callback:
         interrupted = train(callback=callback, **safety_of(options))

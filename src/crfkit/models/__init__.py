@@ -33,6 +33,7 @@ from crfkit.models.inspection import (
     trellis_sizes,
 )
 from crfkit.models.kinds import kind_of
+from crfkit.models.notebook_view import ParameterView, label_list
 from crfkit.models.parser import Parser, ScoredSentence
 from crfkit.models.patterns.growth import GrowthRound
 from crfkit.models.scores import position_scores, score_nbest
@@ -42,6 +43,7 @@ from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postpone_signals, terminable
 from crfkit.models.training.merged_objective import MergedObjective, choose_objective
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback, Report
+from crfkit.models.training.seconds_left import SecondsLeft
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.word_segmenter import Word, WordSegmenter
 
@@ -63,12 +65,14 @@ __all__ = [
     "ModelFile",
     "NotFittedError",
     "Pace",
+    "ParameterView",
     "Parser",
     "Progress",
     "ProgressCallback",
     "Report",
     "ScoredLabels",
     "ScoredSentence",
+    "SecondsLeft",
     "SequencesSkipped",
     "Terminated",
     "Termination",
@@ -94,6 +98,7 @@ __all__ = [
     "heaviest_transition_features",
     "join_parts",
     "kind_of",
+    "label_list",
     "load",
     "metadata_of",
     "model_type",

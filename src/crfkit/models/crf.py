@@ -23,6 +23,7 @@ from crfkit.models.files import crf_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.frame_input import read_dev, read_examples, read_positions
 from crfkit.models.kinds import kind_of
+from crfkit.models.notebook_view import label_list
 from crfkit.models.patterns.growth import GrowthRound, grow
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
 from crfkit.models.span_questions import find_spans
@@ -152,7 +153,7 @@ class CRF(Estimator, Generic[Label]):
         time_budget: float | None = None,
         start: "CRF[Any] | str | os.PathLike[str] | None" = None,
         checkpoint: Checkpoint | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train on sequences X of positions and y of labels.
 
@@ -172,7 +173,8 @@ class CRF(Estimator, Generic[Label]):
         goes on from there after an interruption, with the same bits. A checkpoint of other data or other settings is
         refused.
 
-        `verbose` (True or 1) writes what training does to the error stream, with 2 every iteration. The logger "crfkit" gets
+        `verbose` (True or 1) writes what training does to the error stream, with 2 every iteration; "live"
+        shows a plot that changes in a notebook, and a line that changes on a terminal. The logger "crfkit" gets
         the same records, with or without it.
         """
         first = None if start is None else CRF._read_start(start)
@@ -202,7 +204,7 @@ class CRF(Estimator, Generic[Label]):
         allowed: Allowed = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train further on more sequences, from the current weights; new features and labels join the model.
 
@@ -385,6 +387,12 @@ class CRF(Estimator, Generic[Label]):
             predicted = ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
         options = {} if weights is None else {"sample_weight": weights.tolist()}
         return as_score(figure(gold, ask.model.convert_outputs(predicted, ask.dataset), **options))
+
+    def _facts(self) -> dict[str, object] | None:
+        known = super()._facts()
+        if known is None:
+            return None
+        return {"labels": label_list(self.classes_), "features": f"{self.n_features_:,}", **known}
 
     def _functions(self, params: dict[str, Any]) -> Any:
         structure, features = params["structure"], params["features"]

@@ -5,7 +5,6 @@ Its tools (`clone`, `GridSearchCV`, `Pipeline`) ask by name, not by type: `get_p
 """
 
 import dataclasses
-import inspect
 import os
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import Any, Self
 from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError
 from crfkit.models.files import disk, model_file
+from crfkit.models.notebook_view import ParameterView
 from crfkit.models.training.endings import warn_of_ending
 from crfkit.models.training.train import Trained, Weighted
 from crfkit.optimizers import History, Optimizer, StopReason
@@ -24,7 +24,7 @@ class NotFittedError(ValueError, AttributeError):
     """A question to a model that is not trained; scikit-learn's error of this name where that is loaded."""
 
 
-class Estimator:
+class Estimator(ParameterView):
     """Parameters by name: exactly the arguments of `__init__`, stored untouched."""
 
     history_: History
@@ -35,11 +35,6 @@ class Estimator:
     _model: Any  # what training fixed besides the weights
     _weights: Float64s
     _metadata: Mapping[str, Any] = MappingProxyType({})  # of the file that the model was read from
-
-    @classmethod
-    def _defaults(cls) -> dict[str, Any]:
-        arguments = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        return {argument.name: argument.default for argument in arguments}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; `deep` adds the settings inside them, as in `optimizer__tolerance`."""
@@ -171,14 +166,28 @@ class Estimator:
             self.history_ = History.from_array(state["history"])
         self.__dict__.update(state["params"])
 
-    def __repr__(self) -> str:
-        defaults = self._defaults()
-        changed = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if value is not defaults[name] and repr(value) != repr(defaults[name])
+    def _facts(self) -> dict[str, object] | None:
+        if not self.__sklearn_is_fitted__():
+            return None
+        optimizer = getattr(self, "optimizer_", None)
+        last = next(reversed(self.history_), None) if getattr(self, "history_", None) else None
+        scores = (
+            record.dev_score for record in getattr(self, "history_", ()) if record.iteration == self.n_iter_
+        )
+        best = next(scores, None)
+        return {
+            "weights": f"{len(self._weights):,}",
+            "training": f"iteration {self.n_iter_:,}: {self.stop_message_}",
+            "optimizer": None
+            if optimizer is None
+            else f"{type(optimizer).__name__}: {self.optimizer_reason_}",
+            "objective": None if last is None else f"{last.objective:,.4f}",
+            "dev score": None if best is None else f"{best:.4f}",
         }
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def _views(self) -> list[tuple[str, Any]]:
+        history = getattr(self, "history_", None)
+        return [("History", history)] if history else []
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a trained model to ask."""

@@ -20,6 +20,7 @@ from crfkit.models.estimator import Estimator
 from crfkit.models.files import factor_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.graph_settings import GraphSettings
+from crfkit.models.notebook_view import label_list
 from crfkit.models.settings import DEFAULT_OPTIMIZER
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.graph_task import FactorModel, GraphTask, open_answers, read_pairs, share_right
@@ -112,7 +113,7 @@ class GraphCRF(Estimator):
         time_budget: float | None = None,
         start: GraphCRF | str | os.PathLike[str] | None = None,
         checkpoint: Checkpoint | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train on inputs X and their outputs y.
 
@@ -169,6 +170,13 @@ class GraphCRF(Estimator):
         """Accuracy: the share of variables with a known label that are predicted right."""
         inputs, outputs = read_pairs(self._settings(), X, y)
         return share_right(inputs, outputs, self._answers(inputs).decode(self.weights_))
+
+    def _facts(self) -> dict[str, object] | None:
+        known = super()._facts()
+        if known is None:
+            return None
+        labels = {f"labels of {kind}": label_list(labels) for kind, labels in self.labels_.items()}
+        return {**labels, **known}
 
     @property
     def labels_(self) -> dict[str, tuple[Hashable, ...]]:

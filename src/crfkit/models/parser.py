@@ -18,6 +18,7 @@ from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
 from crfkit.models.files import parser_file
 from crfkit.models.files.model_file import ModelFile
+from crfkit.models.notebook_view import label_list
 from crfkit.models.parser_model import ParserModel
 from crfkit.models.settings import PARSER_OPTIMIZER, ParserSettings, check_decoder
 from crfkit.models.training.checkpoint import Checkpoint
@@ -129,7 +130,7 @@ class Parser(Estimator):
         time_budget: float | None = None,
         start: "Parser | str | os.PathLike[str] | None" = None,
         checkpoint: Checkpoint | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train on sentences with trees, such as `read_conllu` gives.
 
@@ -239,6 +240,12 @@ class Parser(Estimator):
     def structure_reason_(self) -> str:
         """Why it gives these."""
         return self._get_model().structure_reason
+
+    def _facts(self) -> dict[str, object] | None:
+        known = super()._facts()
+        if known is None:
+            return None
+        return {"labels": label_list(self.classes_), "structure": self.structure_reason_, **known}
 
     @property
     def classes_(self) -> list[str]:

@@ -26,6 +26,7 @@ from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF
 from crfkit.models.kinds.lattice_model import LatticeModel
 from crfkit.models.kinds.lattices import ANY_LABEL, LatticePotentials
+from crfkit.models.notebook_view import ParameterView
 from crfkit.models.settings import DEFAULT_OPTIMIZER
 from crfkit.optimizers import History, Optimizer
 from crfkit.structures import CostMatrix, Lattice
@@ -44,7 +45,7 @@ class Word(NamedTuple):
     known: bool = True
 
 
-class WordSegmenter:
+class WordSegmenter(ParameterView):
     """Cuts texts into words and gives each the fields of a dictionary entry, such as its part of speech.
 
     The words of a text are a path through the lattice of all words that the dictionary finds in it, unknown ones included:
@@ -105,6 +106,12 @@ class WordSegmenter:
         )
         self.crf_ = crf.fit(X, y, **options)
         return self
+
+    def _facts(self) -> dict[str, object] | None:
+        return self.crf_._facts() if hasattr(self, "crf_") else None
+
+    def _views(self) -> list[tuple[str, Any]]:
+        return self.crf_._views()
 
     def predict(self, texts: Iterable[str]) -> list[list[Word]]:
         """The words of each text."""

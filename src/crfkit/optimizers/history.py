@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.errors import ArgumentError
+from crfkit.markup import Line, details, fragment, line_plot, tag
 
 
 class Record(NamedTuple):
@@ -99,6 +100,26 @@ class History(tuple[Record, ...]):
             beside.plot(*zip(*scored, strict=True), color="tab:orange")
             beside.set_ylabel("dev score")
         return ax
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return fragment("no iterations")
+        by_seconds = not any(isnan(record.seconds) for record in self)
+        x = [record.seconds if by_seconds else record.passes for record in self]
+        lines = [
+            Line("objective", [record.objective for record in self]),
+            Line("dev score", [record.dev_score for record in self]),
+        ]
+        last = self[-1]
+        summary = f"{last.iteration:,} iterations, objective {last.objective:,.4f}"
+        scores = [record.dev_score for record in self if record.dev_score is not None]
+        if scores:
+            summary += f", highest dev score {max(scores):.4f}"
+        return fragment(
+            tag("div", summary),
+            line_plot(x, lines, "seconds" if by_seconds else "passes over the data"),
+            details("All iterations", tag("div", tag("pre", str(self)), class_="scroll")),
+        )
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)

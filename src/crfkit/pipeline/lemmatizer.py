@@ -101,7 +101,7 @@ class Lemmatizer(SavedModel):
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
         checkpoint: Checkpoint | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train on sentences with lemmas; words whose LEMMA is `_` are left out. Arguments as for `CRF.fit`."""
         counts = _count(check_sentences(sentences))
@@ -176,6 +176,14 @@ class Lemmatizer(SavedModel):
 
         self._trained()
         return lemmatizer_file.pack(self, single_precision=single_precision, metadata=metadata)
+
+    def _facts(self) -> dict[str, object] | None:
+        if not hasattr(self, "crf_"):
+            return None
+        return {"edit scripts": f"{len(self.crf_.classes_):,}", "exceptions": f"{len(self.dictionary_):,}"}
+
+    def _views(self) -> list[tuple[str, Any]]:
+        return [("CRF over edit scripts", self.crf_)]
 
     def _trained(self) -> CRF[Any]:
         if not hasattr(self, "crf_"):

@@ -78,7 +78,7 @@ class Pipeline(SavedModel):
         dev: Iterable[Sentence] | None = None,
         callback: ProgressCallback | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train all components on the sentences of a treebank, one after the other.
 
@@ -156,6 +156,21 @@ class Pipeline(SavedModel):
         self._check_trained()
         names = [component_name(part) for part in (self.tokenizer_, *self.components_) if part is not None]
         return "\n".join([*names, *(f"no {name}: {reason}" for name, reason in self.left_out_.items())])
+
+    def _facts(self) -> dict[str, object] | None:
+        if not hasattr(self, "components_"):
+            return None
+        parts = [self.tokenizer_, *self.components_]
+        names = ", ".join(component_name(part) for part in parts if part is not None)
+        return {
+            "components": names,
+            "left out": "; ".join(f"{name}: {reason}" for name, reason in self.left_out_.items()) or None,
+            "interrupted at": self.interrupted_,
+        }
+
+    def _views(self) -> list[tuple[str, Any]]:
+        parts = [self.tokenizer_, *self.components_]
+        return [(component_name(part), part) for part in parts if part is not None]
 
     def _set_trained(
         self, tokenizer: Tokenizer | None, components: list[Component], left_out: dict[str, str]

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from crfkit.errors import ArgumentError
-from crfkit.models import ModelFile, write_model_file
+from crfkit.models import ModelFile, ParameterView, write_model_file
 
 
-class SavedModel(ABC):
+class SavedModel(ParameterView, ABC):
     """A model that can be a part of another one's file."""
 
     _kind: ClassVar[str]  # what a message calls it

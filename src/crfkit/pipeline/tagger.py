@@ -13,7 +13,16 @@ from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, EmptyDataError
 from crfkit.evaluation import TagReport, evaluate_tags
 from crfkit.features import check_sentences
-from crfkit.models import CRF, Checkpoint, ModelFile, NotFittedError, ProgressCallback, Report, UnknownLabels
+from crfkit.models import (
+    CRF,
+    Checkpoint,
+    ModelFile,
+    NotFittedError,
+    ProgressCallback,
+    Report,
+    UnknownLabels,
+    label_list,
+)
 from crfkit.optimizers import Optimizer, StopReason
 from crfkit.pipeline.saved_model import SavedModel
 from crfkit.pipeline.tag_columns import TagColumns
@@ -70,7 +79,7 @@ class TreebankTagger(SavedModel):
         time_budget: float | None = None,
         start: "TreebankTagger | str | os.PathLike[str] | None" = None,
         checkpoint: Checkpoint | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train on sentences with tags, such as `read_conllu` gives.
 
@@ -193,6 +202,15 @@ class TreebankTagger(SavedModel):
         crf = "" if isinstance(self.crf, str) else f", crf={self.crf!r}"
         threads = "" if self.n_threads is None else f", n_threads={self.n_threads}"
         return f"TreebankTagger({self.tag!r}{crf}{threads})"
+
+    def _facts(self) -> dict[str, object] | None:
+        if not hasattr(self, "crf_"):
+            return None
+        tags = label_list(str(tag).replace("\t", " ") for tag in self.crf_.classes_)
+        return {"tags": tags, "known words": f"{len(self.known_forms_):,}", "settings": self.settings_reason_}
+
+    def _views(self) -> list[tuple[str, Any]]:
+        return [("CRF over words", self.crf_)]
 
     def _trained(self) -> CRF[Any]:
         if not hasattr(self, "crf_"):

@@ -99,7 +99,7 @@ class Tokenizer(SavedModel):
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
         checkpoint: Checkpoint | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> Self:
         """Train on the sentences of a treebank: their tokens, `SpaceAfter=No` in MISC, `# newpar` and `# newdoc`.
 
@@ -197,6 +197,14 @@ class Tokenizer(SavedModel):
 
         self._trained()
         return tokenizer_file.pack(self, single_precision=single_precision, metadata=metadata)
+
+    def _facts(self) -> dict[str, object] | None:
+        if not hasattr(self, "crf_"):
+            return None
+        return {"positions": self.units_, "features": f"{self.crf_.n_features_:,}"}
+
+    def _views(self) -> list[tuple[str, Any]]:
+        return [("CRF over characters", self.crf_)]
 
     def _trained(self) -> CRF[Any]:
         if not hasattr(self, "crf_"):

@@ -77,7 +77,7 @@ class Training:
         folds: int,
         n_threads: int | None,
         callback: ProgressCallback | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = False,
     ) -> None:
         if not isinstance(folds, int) or isinstance(folds, bool) or not 2 <= folds <= 1000:
             raise ArgumentError(f"folds is {folds!r}, expected a whole number from 2 to 1,000")

@@ -8,15 +8,21 @@ import logging
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from crfkit.errors import ArgumentError
 from crfkit.optimizers import Callback, Outcome, Step
 
+if TYPE_CHECKING:
+    from crfkit.models.training.live_display import LiveDisplay
+
 LOGGER = logging.getLogger("crfkit")
 """Where training reports its stages and iterations."""
+LIVE = "live"
+Verbosity = bool | int | str  # of `fit`; a text is "live"
 
 _FIRST = 10  # so many iterations have a line each
 _SECONDS = 2.0  # between the lines of later ones, at least
@@ -71,23 +77,53 @@ class Pace:
 class Report:
     """Log records of one training run; `verbose` also writes them to the error stream, unless logging does.
 
-    verbose: False or 0: nothing; True or 1: stages and some iterations; 2: every iteration.
+    verbose: False or 0: nothing; True or 1: stages and some iterations; 2: every iteration; "live": a plot that changes
+    in a notebook, one line on a terminal, elsewhere as 1. A context manager.
     """
 
-    def __init__(self, verbose: bool | int = False) -> None:
-        if not isinstance(verbose, bool | int | np.bool_ | np.integer) or not 0 <= int(verbose) <= 2:
-            raise ArgumentError(f"verbose is {verbose!r}, expected True, False, 0, 1 or 2")
-        self._verbose = int(verbose)
+    def __init__(self, verbose: Verbosity = False) -> None:
+        if not (isinstance(verbose, str) and verbose == LIVE) and (
+            not isinstance(verbose, bool | int | np.bool_ | np.integer) or not 0 <= int(verbose) <= 2
+        ):
+            raise ArgumentError(f"verbose is {verbose!r}, expected True, False, 0, 1, 2 or {LIVE!r}")
+        self._is_live = isinstance(verbose, str)
+        self._verbose = 1 if isinstance(verbose, str) else int(verbose)
+        self._display: LiveDisplay | None = None
+
+    def __enter__(self) -> Self:
+        if self._is_live:
+            from crfkit.models.training.live_display import LiveDisplay, open_screen
+
+            screen = open_screen()
+            self._display = None if screen is None else LiveDisplay(screen)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._display is not None:
+            self._display.close()
+            self._display = None
 
     def stage(self, text: str) -> None:
         """What the run does from now on."""
         self._say(logging.INFO, text, stage=True)
+        if self._display is not None:
+            self._display.stage(text)
+
+    def expect(self, seconds_left: Callable[[Progress], float | None]) -> None:
+        """What estimates the time that the run still takes, after an iteration."""
+        if self._display is not None:
+            self._display.expect(seconds_left)
 
     def end(self, outcome: Outcome) -> None:
         """Why the minimisation ended, and after how long."""
         if outcome.history:
             last = outcome.history[-1]
-            self._say(logging.INFO, f"{outcome.message}: {last.iteration} iterations, {last.seconds:.1f} s")
+            text = f"{outcome.message}: {last.iteration} iterations, {last.seconds:.1f} s"
+            self._say(logging.INFO, text)
+            if self._display is not None:
+                self._display.end(text)
 
     def callback(self, callback: ProgressCallback | None) -> Callback | None:
         """What the loop calls after each iteration: reports it, then tells the callback of the user."""
@@ -101,6 +137,8 @@ class Report:
             if heard:
                 level = logging.INFO if pace.is_due(progress) else logging.DEBUG
                 self._say(level, progress.line(), progress=progress)
+                if self._display is not None:
+                    self._display.iteration(progress)
             return callback is not None and bool(callback(progress))
 
         return tell
@@ -109,7 +147,7 @@ class Report:
         logged = LOGGER.isEnabledFor(level)
         if logged:
             LOGGER.log(level, "%s", text, extra=attributes)
-        asked = self._verbose >= (1 if level >= logging.INFO else 2)
+        asked = self._display is None and self._verbose >= (1 if level >= logging.INFO else 2)
         if asked and not (logged and LOGGER.hasHandlers()):
             print(text, file=sys.stderr, flush=True)
 

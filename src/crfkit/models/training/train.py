@@ -19,7 +19,8 @@ from crfkit.models.graph_settings import GraphSettings
 from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_checkpoint, name_damage
 from crfkit.models.training.interruption import terminable
-from crfkit.models.training.progress import ProgressCallback, Report
+from crfkit.models.training.progress import ProgressCallback, Report, Verbosity
+from crfkit.models.training.seconds_left import SecondsLeft
 from crfkit.objective import Objective
 from crfkit.optimizers import AUTO, Choice, History, Outcome, Watch, optimizer_named
 
@@ -102,7 +103,7 @@ class Plan(Generic[Model]):
     time_budget: float | None = None
     checkpoint: Checkpoint | None = None
     start: Weighted[Model] | None = None  # whose weights to begin with
-    verbose: bool | int = False
+    verbose: Verbosity = False
 
     def check(self) -> None:
         """Refuse what has no meaning, before any work."""
@@ -132,7 +133,12 @@ def train(task: Task[Model], plan: Plan[Model]) -> Trained[Model]:
     task.settings.check()
     task.check(plan)
     plan.check()
-    report = Report(plan.verbose)
+    with Report(plan.verbose) as report:
+        return _train(task, plan, report)
+
+
+def _train(task: Task[Model], plan: Plan[Model], report: Report) -> Trained[Model]:
+    """The same, for arguments that were checked."""
     n_threads = count_threads(task.settings.n_threads)
     run = None if plan.checkpoint is None else CheckpointRun(plan.checkpoint, task.settings, plan.metric)
     report.stage(f"encoding {task.sequences}")
@@ -150,6 +156,7 @@ def train(task: Task[Model], plan: Plan[Model]) -> Trained[Model]:
     watch = Watch(score=encoded.dev_score(n_threads), patience=plan.patience, seconds=plan.time_budget)
     if run is not None:
         watch = run.wrap(watch, encoded.fingerprint(), choice.optimizer)
+    report.expect(SecondsLeft.of(choice.optimizer, plan.time_budget))
     del encoded  # the objective has the data in its own form
     with terminable(), name_damage(plan.checkpoint):
         outcome = objective.minimize(
