@@ -67,11 +67,11 @@ import os, signal
 from crfkit import CRF, LBFGS
 
 def press(progress):
-    if progress.iteration == 1:
+    if progress.iteration == 3:
         os.kill(os.getpid(), signal.SIGINT)
 
 optimizer = LBFGS(max_iterations=50, tolerance=0.0, change=0.0)
-X, y = [[["a"], ["b"], ["a"]]] * 2, [["A", "B", "B"], ["B", "A", "A"]]
+X, y = [[["a"], ["b"], ["c"]], [["b"], ["b"]]], [["A", "B", "B"], ["B", "A"]]
 crf = CRF(optimizer=optimizer, l2=1e-9).fit(X, y, verbose="live", callback=press)
 """
     question = "print(crf.stop_reason_.name, crf.n_iter_ < 50, len(crf.predict([[['a']]])))"
