@@ -4,9 +4,11 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "answers/path_sequence.hpp"
 #include "answers/scored_lattices.hpp"
 #include "answers/scored_parts.hpp"
 #include "chain/evaluator.hpp"
+#include "chain/label_context.hpp"
 #include "chain/spans.hpp"
 #include "chain/viterbi.hpp"
 #include "data/candidates.hpp"
@@ -43,6 +45,7 @@ class ChainPotentials::RowReader : public ScoredSequence {
         : layout_(layout), design_(design), rows_(rows), scorer_(scorer), local_(local) {}
 
     void load(std::int64_t n) override {
+        restricted_ = false;
         score(n);
         close_labels(design_.allowed, first_, n_positions_, layout_.n_labels, rows_.tables.stride,
                      work_.scores.data());
@@ -67,6 +70,7 @@ class ChainPotentials::RowReader : public ScoredSequence {
                           n_positions_, layout_.n_labels, rows_.tables.stride);
     }
     void restrict(const Annotation& allowed) override {
+        restricted_ = true;
         for (std::int64_t t = 0; t < n_positions_; ++t)
             allowed.forbidden(first_ + t, layout_.n_labels, [&](std::int32_t b) {
                 work_.scores[t * rows_.tables.stride + b] = WeightTables<double>::kNever;
@@ -114,6 +118,25 @@ class ChainPotentials::RowReader : public ScoredSequence {
         double number = 0;
         with_spans(labels, [&](auto& spans) { number = spans.expected_number(); });
         return number;
+    }
+    ExplainedLabels explain(std::int64_t i, std::int32_t label, std::int32_t against) override {
+        double log_z = 0;
+        if (!restricted_ && sum_product(log_z)) {  // its messages serve to compare labels within one pass
+            require_possible(log_z);
+            choose_labels(work_.probs.data() + i * rows_.tables.stride, layout_.n_labels, label, against);
+            std::vector<const double*> own;
+            if (own_arcs_) own = work_.arc_scores(n_positions_, rows_.tables.arcs.size());
+            const ChainContext chain(work_.messages(work_.probs.data(), 1), work_.scores.data(),
+                                     rows_.tables.arcs.data(), own, n_positions_, layout_.n_labels,
+                                     rows_.tables.stride);
+            return {{label, against}, {chain.of(i, label), chain.of(i, against)}};
+        }
+        const PlainChain chain = plain();
+        const ChainGraph graph(chain.view);
+        PathEngine engine;
+        log_z = engine.marginals(graph, true);
+        require_possible(log_z);
+        return explain_labels(graph, engine, log_z, i, label, against, layout_.n_labels);
     }
 
   private:
@@ -189,7 +212,7 @@ class ChainPotentials::RowReader : public ScoredSequence {
     const Scorer<double>& scorer_;
     Workspace<double> work_;
     std::int64_t first_ = 0, n_positions_ = 0;
-    bool own_arcs_ = false, safe_ = false;
+    bool own_arcs_ = false, safe_ = false, restricted_ = false;
     const bool local_;
 };
 

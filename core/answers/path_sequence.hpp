@@ -13,6 +13,19 @@
 
 namespace crfkit {
 
+// After engine.marginals(graph), which returned log_z.
+template <LabelGraph Graph>
+ExplainedLabels explain_labels(const Graph& graph, PathEngine& engine, double log_z, std::int64_t i,
+                               std::int32_t label, std::int32_t against, std::int32_t n_labels) {
+    std::vector<double> probs(static_cast<std::size_t>(n_labels), 0.0);
+    const auto level = graph.level(i);
+    for (std::int64_t node = level.node_base + level.outer; node < level.node_base + level.last; ++node)
+        probs[graph.label(i, node)] += engine.node_probs[node];
+    choose_labels(probs.data(), n_labels, label, against);
+    return {{label, against},
+            {label_context(graph, engine, log_z, i, label), label_context(graph, engine, log_z, i, against)}};
+}
+
 // Reader, the class that derives from this, has graph(sums): the loaded sequence with its scores, a
 // LabelGraph; with `sums` it also has the weights that sums over paths need.
 template <class Reader>
@@ -51,6 +64,12 @@ class PathSequence : public ScoredSequence {
         double number = 0;
         with_spans(labels, [&](auto& spans) { number = spans.expected_number(); });
         return number;
+    }
+    ExplainedLabels explain(std::int64_t i, std::int32_t label, std::int32_t against) final {
+        const auto graph = self().graph(true);
+        const double log_z = engine_.marginals(graph);
+        require_possible(log_z);
+        return explain_labels(graph, engine_, log_z, i, label, against, n_labels_);
     }
 
   private:

@@ -64,6 +64,10 @@ class ScoredSegments::Reader final : public ScoredSequence {
         return total;
     }
 
+    ExplainedLabels explain(std::int64_t i, std::int32_t label, std::int32_t against) override {
+        return parts().explain(i, label, against);
+    }
+
   private:
     // Calls function(c, type of spans) for all types but those outside of spans.
     template <class Function>

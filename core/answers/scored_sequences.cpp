@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 #include "base/interruption.hpp"
 #include "base/subnormals.hpp"
@@ -114,6 +115,47 @@ void ScoredSequences::n_spans(const SpanLabels& labels, double* out, int n_threa
     each_sequence(n_threads, [&](std::int64_t n, std::int64_t, ScoredSequence& sequence) {
         out[n] = sequence.n_spans(labels);
     });
+}
+
+void choose_labels(const double* probs, std::int32_t n_labels, std::int32_t& label, std::int32_t& against) {
+    const auto likeliest = [&](std::int32_t other) {
+        std::int32_t best = -1;
+        for (std::int32_t b = 0; b < n_labels; ++b)
+            if (b != other && (best < 0 || probs[b] > probs[best])) best = b;
+        return best;
+    };
+    if (label < 0) label = likeliest(against);
+    if (against < 0) against = likeliest(label);
+}
+
+// A label that is hardly possible is asked for alone, in log Z(b) of its own.
+ExplainedLabels ScoredSequences::explain(std::int64_t n, std::int64_t i, std::int32_t label,
+                                         std::int32_t against) const {
+    const auto& ptr = design_.sequence_ptr;
+    if (n < 0 || n >= design_.n_sequences() || i < 0 || i >= ptr[n + 1] - ptr[n] || label >= n_labels() ||
+        against >= n_labels() || n_labels() < 2)
+        throw std::invalid_argument("there is no such position, or no such label");
+    const FlushSubnormals flush;
+    const auto sequence = reader();
+    sequence->load(n);
+    ExplainedLabels found = sequence->explain(i, label, against);
+    if (found.contexts[0].log_probability > kAbsent && found.contexts[1].log_probability > kAbsent)
+        return found;
+    sequence->load(n);
+    const double log_z = sequence->log_partition();
+    for (int side = 0; side < 2; ++side) {
+        Annotation only{
+            std::vector<std::int32_t>(static_cast<std::size_t>(design_.n_positions()), -1), {}, {}, {}};
+        only.labels[ptr[n] + i] = found.labels[side];
+        sequence->load(n);
+        sequence->restrict(only);
+        const double log_z_label = sequence->log_partition();
+        found.contexts[side] = {};
+        if (log_z_label == kAbsent) continue;
+        found.contexts[side] = sequence->explain(i, found.labels[side], found.labels[1 - side]).contexts[0];
+        found.contexts[side].log_probability = std::min(log_z_label - log_z, 0.0);
+    }
+    return found;
 }
 
 }  // namespace crfkit

@@ -13,10 +13,17 @@
 #include "data/annotation.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
+#include "paths/label_context.hpp"
 #include "paths/label_sequences.hpp"
 #include "paths/span_labels.hpp"
 
 namespace crfkit {
+
+// Two labels of one position, and where their log-odds come from.
+struct ExplainedLabels {
+    std::int32_t labels[2];
+    LabelContext contexts[2];
+};
 
 // One sequence and its scores. Questions are asked after load(), each thread has an object of its own.
 class ScoredSequence {
@@ -43,7 +50,13 @@ class ScoredSequence {
     virtual void span_probabilities(const SpanLabels& labels, std::span<ScoredSpan> given) = 0;
     // The expected number of spans.
     virtual double n_spans(const SpanLabels& labels) = 0;
+    // Of position i, labels that are −1 are chosen by their probabilities. Contexts of labels that are hardly
+    // possible may be left out (label_context.hpp).
+    virtual ExplainedLabels explain(std::int64_t i, std::int32_t label, std::int32_t against) = 0;
 };
+
+// The labels of an explanation by the probabilities [L] of all: the likeliest one, and the likeliest other.
+void choose_labels(const double* probs, std::int32_t n_labels, std::int32_t& label, std::int32_t& against);
 
 class ScoredSequences {
   public:
@@ -70,6 +83,9 @@ class ScoredSequences {
     std::vector<std::vector<ScoredSpan>> decoded_spans(const SpanLabels& labels, int n_threads) const;
     // The expected number of spans of each sequence, into out [N].
     void n_spans(const SpanLabels& labels, double* out, int n_threads) const;
+    // Why position i of sequence n has a label and not another one; −1: the likeliest, and the likeliest
+    // other.
+    ExplainedLabels explain(std::int64_t n, std::int64_t i, std::int32_t label, std::int32_t against) const;
 
   protected:
     // Layout and design must outlive it.

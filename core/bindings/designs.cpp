@@ -11,12 +11,27 @@
 #include "bindings/lock_release.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
+#include "data/position_scores.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace crfkit {
 namespace {
+
+// What each feature adds to Σ_b coefficients[b] · (score of label b).
+nb::object feature_scores_of(const Layout& self, const Array<double>& w, const Array<std::int32_t>& ids,
+                             const Maybe<double>& values, const Array<double>& coefficients) {
+    if (static_cast<std::int64_t>(w.size()) < self.n_weights())
+        throw std::invalid_argument("expected the weights of the layout");
+    check_size("coefficients", coefficients.size(), self.n_labels);
+    if (values) check_size("values", values->size(), static_cast<std::int64_t>(ids.size()));
+    for (const std::int32_t id : view(ids))
+        if (id < 0 || id >= self.n_features()) throw std::invalid_argument("there is no such feature");
+    return filled<double>({ids.size()}, [&](double* out) {
+        feature_scores(self, view(w), view(ids), view(values), view(coefficients), out);
+    });
+}
 
 Purpose purpose_of(const std::string& name) {
     if (name == "training") return Purpose::training;
@@ -50,7 +65,8 @@ void bind_designs(nb::module_& m) {
             "n_labels"_a, "pair_ptr"_a, "pair_labels"_a, "dense_columns"_a, "arc_before"_a, "arc_after"_a,
             "arc_ptr"_a, "arc_triples"_a, "allowed_before"_a = nb::none(), "allowed_after"_a = nb::none(),
             "soft"_a = false, "facet_ptr"_a = nb::none(), "facet_ids"_a = nb::none(), "n_facets"_a = 0)
-        .def_prop_ro("n_weights", &Layout::n_weights);
+        .def_prop_ro("n_weights", &Layout::n_weights)
+        .def("feature_scores", &feature_scores_of, "w"_a, "ids"_a, "values"_a.none(), "coefficients"_a);
     nb::class_<Design>(m, "Design")
         .def(
             "__init__",

@@ -49,6 +49,19 @@ nb::object sample_of(const ScoredSequences& self, std::int64_t n, const Array<do
         {uniforms.size()}, [&](std::int32_t* labels) { self.sample(n, uniforms.data(), labels, n_threads); });
 }
 
+// (log p, own, before, after, left, right, label before, label after)
+nb::tuple as_tuple(const LabelContext& of) {
+    return nb::make_tuple(of.log_probability, of.own, of.before, of.after, of.left, of.right, of.label_before,
+                          of.label_after);
+}
+
+nb::tuple explain(const ScoredSequences& self, std::int64_t n, std::int64_t i, std::int32_t label,
+                  std::int32_t against) {
+    const ExplainedLabels found = unlocked([&] { return self.explain(n, i, label, against); });
+    return nb::make_tuple(found.labels[0], found.labels[1], as_tuple(found.contexts[0]),
+                          as_tuple(found.contexts[1]));
+}
+
 void bind_spans(nb::module_& m, nb::class_<ScoredSequences>& sequences) {
     nb::class_<SpanLabels>(m, "SpanLabels", "Labels read as spans of positions.")
         .def(
@@ -99,6 +112,7 @@ void bind_questions(nb::module_& m) {
                                           "A data set at the weights of a trained model.");
     bind_spans(m, sequences);
     sequences.def_prop_ro("n_positions", &n_positions)
+        .def_prop_ro("n_sequences", [](const ScoredSequences& self) { return self.design().n_sequences(); })
         .def(
             "decode",
             [](const ScoredSequences& self, int n_threads) {
@@ -116,7 +130,8 @@ void bind_questions(nb::module_& m) {
         .def("log_partitions", &log_partitions, "labels"_a.none(), "set_ptr"_a.none(), "set_labels"_a.none(),
              "n_threads"_a)
         .def("k_best", &k_best_of, "k"_a, "n_threads"_a)
-        .def("sample", &sample_of, "n"_a, "uniforms"_a, "n_threads"_a);
+        .def("sample", &sample_of, "n"_a, "uniforms"_a, "n_threads"_a)
+        .def("explain", &explain, "n"_a, "i"_a, "label"_a, "against"_a);
     nb::class_<ChainPotentials>(m, "ChainPotentials", "The weights of a chain.")
         .def(
             "__init__",

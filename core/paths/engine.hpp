@@ -56,6 +56,14 @@ class PathEngine {
     double span_probability(const Graph& graph, std::int64_t first, std::int64_t last,
                             const Allowed& allowed);
 
+    // After log_partition: back(e) of the arcs into a node [arcs.n], good until the next call; log α(j) of a
+    // node of level t that is not inner.
+    template <class Graph, PathLevel Level, PathArcs Arcs>
+    const double* back(const Level& level, const Arcs& arcs) {
+        return forward_.back<Graph>(level, arcs);
+    }
+    double log_message(std::int64_t t, std::int64_t node) const { return forward_.log_message(t, node); }
+
     // After log_partition: takes `mass` [nodes] from the nodes of level t, inner ones too, to the sources of
     // the arcs into them: mass(src e) += mass(dst e) · back(e).
     template <PathGraph Graph>

@@ -30,6 +30,11 @@ class ForwardPass {
     // After run: back(e) of the arcs into a node [arcs.n], good until the next call.
     template <class Graph, PathLevel Level, PathArcs Arcs>
     const double* back(const Level& level, const Arcs& arcs);
+    // After run: log α(j) of a node of level t that is not inner, α(j) = Σ over the paths from START to j of
+    // exp(score).
+    double log_message(std::int64_t t, std::int64_t node) const {
+        return (in_log_space_ ? f_[node] : std::log(f_[node])) + log_scales_[t];
+    }
 
   private:
     // Scaled messages outside of kTiny … 1 / kTiny are not trusted.
@@ -49,8 +54,10 @@ class ForwardPass {
     double* place(const Level& level, const Arcs& arcs);
 
     double log_partition_ = 0;
-    std::vector<double> f_;     // [nodes] f, or its logarithm
-    std::vector<double> back_;  // [arcs]; [arcs into one node] where the graph does not keep arcs
+    bool in_log_space_ = false;
+    std::vector<double> f_;           // [nodes] f, or its logarithm
+    std::vector<double> log_scales_;  // [levels] log α(j) − log f(j) of the nodes of each level
+    std::vector<double> back_;        // [arcs]; [arcs into one node] where the graph does not keep arcs
 };
 
 // Where back(e) of the arcs into a node is written.
@@ -73,6 +80,7 @@ template <PathGraph Graph>
 bool ForwardPass::run_scaled(const Graph& graph) {
     Total log_scale;
     Pace pace;
+    in_log_space_ = false;
     f_[graph.start()] = 1;
     for (std::int64_t t = 0; t < graph.n_levels(); ++t) {
         const auto level = graph.level(t);
@@ -106,6 +114,7 @@ bool ForwardPass::run_scaled(const Graph& graph) {
         log_scale.add(std::log(mass));
         log_scale.add(maximum);
         log_scale.add(level.arc_maximum);
+        log_scales_[t] = log_scale.value();
     }
     log_partition_ = f_[graph.end()] > 0 ? log_scale.value() : kAbsent;
     return true;
@@ -134,6 +143,7 @@ template <PathGraph Graph>
 void ForwardPass::run_in_log_space(const Graph& graph) {
     Total log_scale;
     Pace pace;
+    in_log_space_ = true;
     f_[graph.start()] = 0;
     for (std::int64_t t = 0; t < graph.n_levels(); ++t) {
         const auto level = graph.level(t);
@@ -146,6 +156,7 @@ void ForwardPass::run_in_log_space(const Graph& graph) {
         }
         const double total = subtract_log_sum(level, f);
         if (total > kAbsent) log_scale.add(total);
+        log_scales_[t] = log_scale.value();
     }
     log_partition_ = f_[graph.end()] > kAbsent ? log_scale.value() : kAbsent;
 }
@@ -190,6 +201,7 @@ const double* ForwardPass::back(const Level& level, const Arcs& arcs) {
 template <PathGraph Graph>
 double ForwardPass::run(const Graph& graph, bool in_log_space) {
     f_.resize(static_cast<std::size_t>(graph.n_nodes()));
+    log_scales_.assign(static_cast<std::size_t>(graph.n_levels()), 0.0);
     if constexpr (Graph::kKeepsArcs) {
         back_.resize(static_cast<std::size_t>(graph.n_arcs()));
         if (!in_log_space && run_scaled(graph)) return log_partition_;

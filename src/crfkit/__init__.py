@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Template,
         WordDictionary,
     )
-    from crfkit.models import CRF, Checkpoint, GraphCRF, Parser, WordSegmenter
+    from crfkit.models import CRF, Checkpoint, Explanation, ExplanationPart, GraphCRF, Parser, WordSegmenter
     from crfkit.optimizers import (
         AROW,
         LBFGS,
@@ -81,7 +81,15 @@ _NAMES = {
         "WordDictionary",
     ],
     "inference": [],
-    "models": ["CRF", "Checkpoint", "GraphCRF", "Parser", "WordSegmenter"],
+    "models": [
+        "CRF",
+        "Checkpoint",
+        "Explanation",
+        "ExplanationPart",
+        "GraphCRF",
+        "Parser",
+        "WordSegmenter",
+    ],
     "nn": [],
     "objective": [],
     "optimizers": [
@@ -137,6 +145,8 @@ __all__ = [
     "Chain",
     "ChainScores",
     "Checkpoint",
+    "Explanation",
+    "ExplanationPart",
     "FactorGraph",
     "FeatureFunction",
     "FeatureFunctions",

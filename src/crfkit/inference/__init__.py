@@ -28,6 +28,7 @@ from crfkit.inference.answerer import (
     ChainPotentials,
     FunctionPotentials,
     GraphPotentials,
+    LabelContext,
     PatternPotentials,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
@@ -62,6 +63,7 @@ __all__ = [
     "FunctionPotentials",
     "GibbsResult",
     "GraphPotentials",
+    "LabelContext",
     "MapResult",
     "MeanFieldResult",
     "PatternPotentials",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,23 @@ from crfkit.errors import ArgumentError
 from crfkit.structures import ChainScores, Span, SpanLabels
 
 Answers = TypeVar("Answers", Int32s, Float64s)
+
+
+class LabelContext(NamedTuple):
+    """Where log Z(b) comes from, the sum over the label sequences that have label b at a position.
+
+    log Z(b) = own + before + after + left + right, up to a number that is the same for all labels of the position. See
+    core/paths/label_context.hpp.
+    """
+
+    log_probability: float  # of the label; −inf: it is impossible, and all else means nothing
+    own: float  # E[score of the position itself]
+    before: float  # E[score of the arcs into the position]
+    after: float  # E[score of the arcs to the next position]
+    left: float  # what the positions before add
+    right: float  # what the positions behind add
+    label_before: int  # the likeliest label of the position before, −1: there is none
+    label_after: int
 
 
 class Sets(Protocol):
@@ -197,6 +214,21 @@ class Answerer:
             for part in self._parts(data, n_threads)
             for spans in _span_lists(labels, *part.decoded_spans(core, n_threads))
         ]
+
+    def explain(
+        self, data: Any, n: int, i: int, label: int = -1, against: int = -1
+    ) -> tuple[int, int, LabelContext, LabelContext]:
+        """Two labels of position i of sequence n, and where their log-odds come from.
+
+        −1: the likeliest label, and the likeliest other one.
+        """
+        for part in self._parts(data, 1):
+            if n < part.n_sequences:
+                label, against, *contexts = part.explain(n, i, label, against)
+                first, second = map(LabelContext._make, contexts)
+                return label, against, first, second
+            n -= part.n_sequences
+        raise ArgumentError("there is no such sequence")
 
     def n_spans(self, data: Any, labels: SpanLabels, n_threads: int = 1) -> Float64s:
         """The expected number of spans of every sequence, [N]."""

@@ -5,6 +5,7 @@ from crfkit.models.crf import CRF
 from crfkit.models.description import describe
 from crfkit.models.encoded_input import ScoredLabels
 from crfkit.models.estimator import Estimator, NotFittedError
+from crfkit.models.explanations import Explanation, ExplanationPart
 from crfkit.models.files.disk import check_writable, replacing, save_elsewhere
 from crfkit.models.files.file_arrays import name_damage, pack_texts, setting, unpack_texts
 from crfkit.models.files.from_weights import assemble
@@ -56,6 +57,8 @@ __all__ = [
     "CheckpointMismatchError",
     "ConvergenceWarning",
     "Estimator",
+    "Explanation",
+    "ExplanationPart",
     "FeatureWeight",
     "GraphCRF",
     "GrowthRound",

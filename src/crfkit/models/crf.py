@@ -19,6 +19,8 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
+from crfkit.models.explanations import Explanation
+from crfkit.models.explanations.positions import explain_position
 from crfkit.models.files import crf_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.frame_input import read_dev, read_examples, read_positions
@@ -361,6 +363,32 @@ class CRF(Estimator, Generic[Label]):
                 ask.design, annotation.labels, annotation.sets, ask.n_threads
             )
         return np.minimum(log_z_gold - log_z, 0.0)
+
+    def explain(
+        self,
+        x: Any,
+        i: int,
+        label: "Label | None" = None,
+        against: "Label | None" = None,
+        *,
+        allowed: Sequence[Collection[Hashable] | None] | None = None,
+    ) -> Explanation:
+        """Why position i of one sequence x has a label and not another one, as parts of exact log-odds.
+
+            log p(y_i = label | x) − log p(y_i = against | x) = Σ values of the parts
+
+        The parts are the features of the position, each with (w[f, label] − w[f, against]) · value; its transitions, those
+        of likely neighbours by name; and what comes from the left and from the right. docs/explanations.md has the formulas.
+        `label` is the likeliest label by default, `against` the likeliest other one; `allowed` has, for each position, None
+        or the labels that are allowed. A label that constraints rule out has infinite log-odds, with a part that says why.
+
+        >>> crf = CRF(l2=0.1).fit([[["the"], ["dog"]], [["a"], ["cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
+        >>> why = crf.explain([["the"], ["cat"]], 1)
+        >>> why.label, why.against, round(why.log_odds, 2)
+        ('NOUN', 'DET', 3.32)
+        """
+        ask = self._ask([x], None if allowed is None else [allowed])
+        return explain_position(ask, self.weights_, i, label, against)
 
     def score(
         self,

@@ -1,0 +1,174 @@
+"""Why a position has its label and not another one: `CRF.explain`.
+
+With Z(a) the sum over the label sequences in which position i has label a, E_a the mean over these, and F(a) the sum over
+their beginnings, positions 0 … i:
+
+    log p(y_i = a) − log p(y_i = b) = log Z(a) − log Z(b)
+    log Z(a) = own + before + after + left + right
+
+    own      E_a[scores of the position itself]: its features, Σ_f w[f, a] · value, the start and the end
+    before   E_a[scores of the transition into the position]
+    after    E_a[scores of the transition out of it]
+    left     log F(a) − own − before           what the positions before add
+    right    log Z(a) − log F(a) − after       what the positions behind add
+
+The native core computes these for both labels (core/paths/label_context.hpp); here they get their names. A transition is
+named by the likeliest neighbours of both labels; its value is the difference of the two means.
+"""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from crfkit.arrays import Float64s
+from crfkit.errors import ArgumentError, LabelError, UnsupportedError
+from crfkit.inference import LabelContext
+from crfkit.models.encoded_input import EncodedInput
+from crfkit.models.explanations.explanation import Explanation, ExplanationPart
+from crfkit.structures import END, START
+
+LEFT, RIGHT = "what comes from the left", "what comes from the right"
+_ROUNDING = 1e-12  # what is smaller is no part
+
+
+def explain_position(ask: EncodedInput, weights: Float64s, i: int, label: Any, against: Any) -> Explanation:
+    """The explanation of position i of the only sequence of `ask`."""
+    classes = ask.model.labels.classes
+    n_positions = int(ask.ptr[-1])
+    i = read_position("i", i, n_positions)
+    check_explainable(ask)
+    a = -1 if label is None else ask.model.labels.id_of(0, i, label)
+    b = -1 if against is None else ask.model.labels.id_of(0, i, against)
+    if a == b and a >= 0:
+        raise LabelError(f"label and against are both {label!r}, expected two labels")
+    with ask.explain_impossible():
+        a, b, given_a, given_b = ask.answerer.explain(ask.design, 0, i, a, b)
+    features = list(feature_parts(ask, weights, i, label_difference(len(classes), a, b)))
+    log_p, log_q = given_a.log_probability, given_b.log_probability
+    if -math.inf in (log_p, log_q):
+        if log_p == log_q:
+            raise LabelError(f"position {i} can have neither {classes[a]!r} nor {classes[b]!r}")
+        log_odds = math.inf if log_p > log_q else -math.inf
+        reason = _constraint(ask, i, b if log_p > log_q else a)
+        parts = [ExplanationPart(reason, log_odds, "constraint"), *features]
+    else:
+        log_odds = log_p - log_q
+        rest = given_a.own - given_b.own - math.fsum(part.value for part in features)
+        parts = [*features, *own_parts(ask, weights, i, a, b, rest)]
+        parts += _context_parts(classes, a, b, given_a, given_b)
+    odds = math.exp(log_p), math.exp(log_q), log_odds
+    return Explanation("label", i, i + 1, classes[a], classes[b], *odds, tuple(parts))
+
+
+def read_position(name: str, i: Any, n_positions: int) -> int:
+    """A position of a sequence, counted from the end if it is negative."""
+    if not isinstance(i, int | np.integer) or isinstance(i, bool) or not -n_positions <= i < n_positions:
+        raise ArgumentError(f"{name} is {i!r}, expected a position of a sequence of {n_positions}")
+    return int(i) % n_positions
+
+
+def check_explainable(ask: EncodedInput) -> None:
+    """Refuse models whose positions have no labels, or no features of their own."""
+    potentials = ask.model.potentials
+    if not potentials.labels_positions:
+        raise UnsupportedError("explain is for labels of positions, the model has outputs of another kind")
+    if potentials.local:
+        raise UnsupportedError("explain is for models that are normalised over whole sequences")
+    if len(ask.model.labels) < 2:
+        raise UnsupportedError("the model has one label, there is none to compare it with")
+    ask.model.read_marginals(np.zeros((0, len(ask.model.labels))))  # refused where labels have none
+
+
+def label_difference(n_labels: int, a: int, b: int) -> Float64s:
+    """Coefficients [L] of score(a) − score(b)."""
+    found = np.zeros(n_labels)
+    found[a] = 1.0
+    found[b] = -1.0
+    return found
+
+
+def feature_parts(
+    ask: EncodedInput, weights: Float64s, i: int, coefficients: Float64s, place: str = ""
+) -> Iterator[ExplanationPart]:
+    """What the features of position i add to Σ_b coefficients[b] · score(b), those that add 0 apart; largest first."""
+    potentials, dataset = ask.model.potentials, ask.dataset
+    begin, end = dataset.states.position_ptr[i : i + 2].tolist()
+    ids, values = dataset.states.ids[begin:end], dataset.states.values
+    given = None if values is None else values[begin:end]
+    feature_map, name = potentials.feature_map, potentials.encoder.vocabulary.name
+    scores = feature_map.layout.feature_scores(weights, ids, given, coefficients).tolist()
+    found = [
+        ExplanationPart(name(f) + place, score, "feature")
+        for f, score in zip(ids.tolist(), scores, strict=True)
+        if score
+    ]
+    for block in feature_map.dense:
+        row = dataset.dense[block][i]
+        first = feature_map.dense_begin(block)
+        table = weights[first : first + len(row) * feature_map.n_labels].reshape(len(row), -1)
+        columns = zip((row * (table @ coefficients)).tolist(), range(len(row)), strict=True)
+        found += [ExplanationPart(f"{block}[{k}]{place}", score, "feature") for score, k in columns if score]
+    found.sort(key=_by_size)
+    yield from found
+
+
+def _by_size(part: ExplanationPart) -> float:
+    return -abs(part.value)
+
+
+def own_parts(
+    ask: EncodedInput, weights: Float64s, i: int, a: int, b: int, rest: float
+) -> Iterator[ExplanationPart]:
+    """The start, the end, and what else of the scores of a position is none of its features."""
+    feature_map, classes = ask.model.potentials.feature_map, ask.model.labels.classes
+    L = feature_map.n_labels
+    ends = [("start", feature_map.arc_before, feature_map.arc_after)] if i == 0 else []
+    if i + 1 == ask.ptr[-1]:
+        ends.append(("end", feature_map.arc_after, feature_map.arc_before))
+    for group, outside, inside in ends:
+        of_arcs = weights[feature_map.arcs_begin : feature_map.triples_begin]
+        value = 0.0
+        for label, sign in ((a, 1.0), (b, -1.0)):
+            value += sign * float(of_arcs[(outside == L) & (inside == label)].sum())
+        if value and abs(rest) > _ROUNDING:
+            rest -= value
+            arrow = f"{group} → {classes[a]}" if group == "start" else f"{classes[a]} → {group}"
+            yield ExplanationPart(arrow, value, group)
+    if abs(rest) > _ROUNDING:
+        yield ExplanationPart("other scores of the position", rest, "rest")
+
+
+def _context_parts(
+    classes: Sequence[Hashable], a: int, b: int, given_a: LabelContext, given_b: LabelContext
+) -> Iterator[ExplanationPart]:
+    """Transitions, named by the likeliest neighbours, and what comes from the left and from the right."""
+
+    def name(of: LabelContext, label: int) -> tuple[str, str]:
+        here = classes[label]
+        before, after = of.label_before, of.label_after
+        return (
+            f"{classes[before] if before >= 0 else START} → {here}",
+            f"{here} → {classes[after] if after >= 0 else END}",
+        )
+
+    (into_a, out_of_a), (into_b, out_of_b) = name(given_a, a), name(given_b, b)
+    for text, value, group in (
+        (f"{into_a}, not {into_b}", given_a.before - given_b.before, "transition"),
+        (f"{out_of_a}, not {out_of_b}", given_a.after - given_b.after, "transition"),
+        (LEFT, given_a.left - given_b.left, "left"),
+        (RIGHT, given_a.right - given_b.right, "right"),
+    ):
+        if abs(value) > _ROUNDING:
+            yield ExplanationPart(text, value, group)
+
+
+def _constraint(ask: EncodedInput, i: int, forbidden: int) -> str:
+    """Why a label is impossible at a position."""
+    name, allowed = ask.model.labels.classes[forbidden], ask.allowed
+    if allowed is not None:
+        begin, end = allowed.position_ptr[i : i + 2].tolist()
+        if begin < end and forbidden not in allowed.labels[begin:end]:
+            return f"{name} is not among the labels allowed here"
+    return f"no allowed label sequence has {name} here"
