@@ -7,14 +7,27 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 from examples import segmentation
-from tools import network_picture
+from tools import benchmark_plots, network_picture, span_pictures
 
 SEGMENTATION = Path(__file__).resolve().parents[2] / "docs" / "images" / "segmentation.png"
 
 
 def test_the_network() -> None:
     assert network_picture.TARGET.read_text(encoding="utf-8") == network_picture.picture()
+
+
+@pytest.mark.parametrize("name", benchmark_plots.CHARTS)
+def test_plots_have_the_numbers_of_the_tables(name: str) -> None:
+    chart = benchmark_plots.CHARTS[name]()
+    assert (benchmark_plots.IMAGES / name).read_text(encoding="utf-8") == benchmark_plots.draw(chart)
+
+
+@pytest.mark.parametrize("name", span_pictures.PICTURES)
+def test_spans_are_those_of_the_pages(name: str) -> None:
+    drawn = span_pictures.PICTURES[name]()
+    assert (span_pictures.DOCS / "images" / name).read_text(encoding="utf-8") == drawn
 
 
 def read_png(path: Path) -> segmentation.Array:
