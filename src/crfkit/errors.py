@@ -69,6 +69,10 @@ class UnsavableError(InputError):
     """No file of the format can hold this."""
 
 
+class MissingPackageError(InputError, ImportError):
+    """Something needs a package that is not installed; the message names the extra of crfkit that installs it."""
+
+
 class FileError(InputError):
     """A file cannot be used."""
 

@@ -23,6 +23,7 @@ _COMMANDS = {
     "parse": "parse",
     "pipeline": "pipeline",
     "eval": "evaluate",
+    "report": "report",
     "inspect": "inspect",
     "convert": "convert",
     "infer": "infer",
