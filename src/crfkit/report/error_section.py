@@ -1,5 +1,6 @@
 """The section of errors: those that the model was surest of, with their sentences and explanations."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from crfkit.report.page import Section
 from crfkit.structures import Span
 
 COLOURS = 8  # of types; they repeat
+N_PARTS = 10  # of an explanation
 
 
 def errors(model: CRF[Any], results: LabelResults, *, n_errors: int, n_explanations: int) -> Section:
@@ -58,7 +60,36 @@ def _item(model: CRF[Any], results: LabelResults, one: Mistake, *, explained: bo
         "predicted": None if one.predicted is None else _described(words, one.predicted),
         "gold": [_described(words, span) for span in one.gold],
         "pieces": mark_words(words, gold, predicted, one.span),
-        "explanation": None,
+        "explanation": _explain(model, results, one) if explained else None,
+    }
+
+
+def _explain(model: CRF[Any], results: LabelResults, one: Mistake) -> dict[str, Any] | None:
+    """Why the first wrong label, and not the gold one, or the runner-up where the model does not know that."""
+    gold, predicted = results.gold[one.sequence], results.predicted[one.sequence]
+    start, end = one.span
+    position = next((i for i in range(start, end) if gold[i] != predicted[i]), None)
+    if position is None:  # spans may differ while all labels are right, where one begins before them
+        return None
+    label = {str(name): name for name in model.classes_}
+    why = model.explain(
+        results.X[one.sequence],
+        position,
+        label[predicted[position]],
+        label.get(gold[position]),
+        allowed=None if results.allowed is None else results.allowed[one.sequence],
+    )
+    parts = sorted(why.parts, key=lambda part: -abs(part.value))
+    shown, others = parts[:N_PARTS], parts[N_PARTS:]
+    return {
+        "word": results.words[one.sequence][position],
+        "label": str(why.label),
+        "against": str(why.against),
+        "log_odds": why.log_odds,
+        "parts": shown,
+        "n_others": len(others),
+        "others": math.fsum(part.value for part in others),
+        "largest": max((abs(part.value) for part in shown if math.isfinite(part.value)), default=1.0) or 1.0,
     }
 
 

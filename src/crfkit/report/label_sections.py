@@ -78,7 +78,7 @@ def probabilities(results: LabelResults) -> Section:
             results.gold_spans,
             results.likely_spans,
             "spans",
-            decoded=results.evaluation.spans.overall,
+            decoded=("best labels", results.evaluation.spans.overall),
             beyond=f"all spans from a probability of {LEAST} on are counted, also those outside the best labels",
         )
     # Every position is a span of its own.

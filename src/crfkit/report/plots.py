@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from crfkit.evaluation import Calibration, SpanCurve
+from crfkit.evaluation import Calibration, Counts, SpanCurve
 from crfkit.optimizers import History
 
 INK, PALE, LINE, FIRST, SECOND = "#010201", "#010202", "#010203", "#010204", "#010205"
@@ -101,15 +101,15 @@ def draw_calibration(found: Calibration, things: str) -> str:
         largest = max((one.n for one in found.bins), default=1)
         sizes = [18 + 110 * one.n / largest for one in found.bins]
         axes.plot(xs, ys, color=FIRST, linewidth=1.6)
-        axes.scatter(xs, ys, s=sizes, color=FIRST, zorder=3)
+        axes.scatter(xs, ys, s=sizes, color=FIRST, zorder=3, clip_on=False)
         axes.set(
             xlim=(0, 1), ylim=(0, 1.02), xlabel=f"probability of the {things}", ylabel="share that is right"
         )
         return canvas.svg(f"Calibration: expected calibration error {100 * found.error:.2f} percent")
 
 
-def draw_precision_recall(found: SpanCurve, decoded: tuple[float, float] | None = None) -> str:
-    """Recall along, precision up, one point for each threshold; a mark for the decoded output (recall, precision)."""
+def draw_precision_recall(found: SpanCurve, decoded: Counts | None, decoded_name: str) -> str:
+    """Recall along, precision up, one point for each threshold; a mark for the decoded output."""
     with _canvas("precision_recall") as canvas:
         points = [(one.recall, one.precision) for one in found.counts]
         step = max(1, math.ceil(len(points) / _POINTS))
@@ -117,7 +117,14 @@ def draw_precision_recall(found: SpanCurve, decoded: tuple[float, float] | None 
         canvas.axes.plot([x for x, _ in kept], [y for _, y in kept], color=FIRST, linewidth=1.6)
         if decoded is not None:
             canvas.axes.scatter(
-                [decoded[0]], [decoded[1]], s=54, marker="D", color=SECOND, zorder=3, label="best labels"
+                [decoded.recall],
+                [decoded.precision],
+                s=54,
+                marker="D",
+                color=SECOND,
+                zorder=3,
+                label=decoded_name,
+                clip_on=False,
             )
             canvas.axes.legend(loc="lower left")
         canvas.axes.set(xlim=(0, 1.01), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
@@ -173,8 +180,7 @@ def draw_bars(name: str, groups: Sequence[str], rows: Iterable[Bars], *, along: 
             canvas.axes.bar(xs, [100 * y for y in row.values], width * 0.92, color=colour, label=row.name)
         canvas.axes.set_xticks(range(len(groups)), groups)
         canvas.axes.grid(visible=False, axis="x")
-        lowest = min((100 * y for row in listed for y in row.values), default=0.0)
-        canvas.axes.set(ylim=(max(0.0, 10 * math.floor(lowest / 10 - 1)), 100), xlabel=along, ylabel="%")
+        canvas.axes.set(ylim=(0, 100), xlabel=along, ylabel="%")
         canvas.figure.legend(loc="outside upper right", ncols=len(listed))
         names = " and ".join(row.name for row in listed)
         return canvas.svg(f"{names} by {along}")

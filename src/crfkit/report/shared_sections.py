@@ -46,14 +46,17 @@ def probability_section(
     found: Sequence[Sequence[Any]],
     things: str,
     *,
-    decoded: Counts | None,
+    decoded: tuple[str, Counts] | None,
     beyond: str | None,
+    exact: bool = True,
 ) -> Section:
     """Calibration, and precision and recall over a threshold.
 
     `gold[n]` are (start, end, label), `found[n]` the same with probabilities; arcs are (dependent, head, label). `decoded`
-    are the counts of the best output, and `beyond` says what is counted besides it.
+    are the name and the counts of the best output, and `beyond` says what is counted besides it. `exact`: the probabilities
+    are no approximations.
     """
+    name, counts = ("", None) if decoded is None else decoded
     calibration = span_calibration(gold, found)
     curve = span_precision_recall(gold, found)
     return Section(
@@ -66,8 +69,7 @@ def probability_section(
             "curve": curve,
             "thresholds": [(least, curve.at(least)) for least in THRESHOLDS],
             "calibration_plot": draw_calibration(calibration, things),
-            "curve_plot": draw_precision_recall(
-                curve, None if decoded is None else (decoded.recall, decoded.precision)
-            ),
+            "curve_plot": draw_precision_recall(curve, counts, name),
+            "exact": exact,
         },
     )

@@ -40,7 +40,7 @@ def tree_page(
         lengths(results),
         distances(results),
         confusion_section(_confusion(results), "relations"),
-        _probabilities(results),
+        _probabilities(parser, results),
         _known(results, options),
         _curve(parser, results, options, progress),
         model_sections.history(parser, "LAS"),
@@ -72,7 +72,7 @@ def _confusion(results: TreeResults) -> Any:
     return confusion([[gold for gold, _ in pairs]], [[found for _, found in pairs]])
 
 
-def _probabilities(results: TreeResults) -> Section:
+def _probabilities(parser: Parser, results: TreeResults) -> Section:
     """Of arcs without their relations."""
     gold = [[(word.number, word.gold.head or 0, "") for word in words] for words in results.words]
     n_words = results.report.n_words
@@ -80,8 +80,9 @@ def _probabilities(results: TreeResults) -> Section:
         gold,
         results.likely_arcs,
         "arcs",
-        decoded=Counts(results.report.n_heads, n_words, n_words),
+        decoded=("parsed trees", Counts(results.report.n_heads, n_words, n_words)),
         beyond=f"all arcs from a probability of {LEAST} on are counted, without their relations",
+        exact=not (parser.structure_ == "spanning" and parser.order == 2),
     )
 
 
