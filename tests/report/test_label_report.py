@@ -65,7 +65,9 @@ def page_of(path: Path, model: Any, X: Any, y: Any, **options: Any) -> Element:
 
 
 def ask(model: CRF[Any], X: Any, y: Any, *, allow_unknown: bool = False) -> LabelResults:
-    return ask_labels(model, X, y, words=None, allowed=None, allow_unknown=allow_unknown, progress=lambda stage: None)
+    return ask_labels(
+        model, X, y, words=None, allowed=None, allow_unknown=allow_unknown, progress=lambda stage: None
+    )
 
 
 def test_figures_are_those_of_the_evaluation(names: CRF, test_set: Any, tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_errors_are_all_found_and_sorted(names: CRF) -> None:
     for words, labels in zip(X, y, strict=True):  # gold labels that no model can predict
         for i in range(len(words)):
             if rng.random() < 0.3:
-                labels[i] = rng.choice(["O", "B-PER", "B-LOC", "I-PER"])
+                labels[i] = rng.choice(["O", "B-PER", "B-LOC", "I-PER", "B-ORG", "I-ORG"])
     results = ask(names, X, y, allow_unknown=True)
     mistakes = find_mistakes(results)
     assert [one.sure for one in mistakes] == sorted((one.sure for one in mistakes), reverse=True)

@@ -87,8 +87,9 @@ def _tagger_page(
             f"no sentence has the column {str(columns).upper()} of all its words, expected gold tags"
         )
     notes = [f"The labels are {str(columns).upper()}."]
-    if len(whole) < len(given):
-        notes.append(f"{len(given) - len(whole):,} sentences in which a tag is not known are left out.")
+    if left := len(given) - len(whole):
+        are = "sentence is" if left == 1 else "sentences are"
+        notes.append(f"{left:,} {are} left out, in which a tag is not known.")
     kept = pick(given, whole)
     changes: dict[str, Any] = {
         "allow_unknown": True,
