@@ -88,8 +88,8 @@ def check_page(text: str) -> Element:
     addresses = [found for found in re.findall(r"https?://[^\s\"'<)]+", text) if "www.w3.org" not in found]
     assert addresses == []
     for element in page.everything():
-        for name in ("src", "href"):
-            value = element.attributes.get(name)
+        for attribute in ("src", "href"):
+            value = element.attributes.get(attribute)
             assert value is None or value.startswith(("#", "data:,")), value
     ids = [name for one in page.everything() if (name := one.attributes.get("id"))]
     assert len(ids) == len(set(ids)), sorted(name for name in ids if ids.count(name) > 1)

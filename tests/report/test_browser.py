@@ -223,7 +223,8 @@ def test_spanish_names(browser: Any, tmp_path: Path) -> None:
     structure, optimizer = Chain(bigrams="bio", unseen="skip"), AdaGrad(max_iterations=5)
     with pytest.warns(SequencesSkipped):  # one sentence begins with I-LOC
         model = CRF(structure=structure, features="names", optimizer=optimizer).fit(*read("esp.train"))
-    write_report(model, *read("esp.testa"), tmp_path / "r.html", train=read("esp.train"))
+    X, y = read("esp.testa")
+    write_report(model, X, y, tmp_path / "r.html", train=read("esp.train"))
     assert (tmp_path / "r.html").stat().st_size <= 1 << 20
     with Watched(browser, tmp_path / "r.html") as page:
         assert page.locator("#list > li").count() == 200

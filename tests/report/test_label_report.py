@@ -109,7 +109,7 @@ def test_text_of_the_data_is_escaped(names: CRF, test_set: Any, tmp_path: Path) 
 
 def test_the_same_input_gives_the_same_page(names: CRF, test_set: Any, tmp_path: Path) -> None:
     for name in ("a.html", "b.html"):
-        write_report(names, *test_set, tmp_path / name, against=names, n_samples=50)
+        write_report(names, test_set[0], test_set[1], tmp_path / name, against=names, n_samples=50)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
@@ -315,7 +315,7 @@ def test_errors_of_the_caller(names: CRF, test_set: Any, tmp_path: Path) -> None
     ]
     for kind, data, options in cases:
         with pytest.raises(kind):
-            write_report(names, *data, path, **options)
+            write_report(names, data[0], data[1], path, **options)
     with pytest.raises(UnwritableFileError):
         write_report(names, X, y, tmp_path / "no" / "r.html")
     with pytest.raises(UnsupportedError, match="GraphCRF"):
@@ -330,5 +330,5 @@ def test_missing_packages_are_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'crfkit\[report\]'"):
-        write_report(names, *test_set, tmp_path / "r.html")
+        write_report(names, test_set[0], test_set[1], tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
