@@ -11,7 +11,7 @@ from crfkit.report.shared_sections import LEAST
 from crfkit.report.words import words_of
 from crfkit.structures import Span
 
-FAINT = 0.0005  # probability of gold spans from which on it is told
+FAINT = 0.0005  # probability from which on that of a missed span is shown
 BATCH = 500  # sequences asked for at once
 
 Progress = Callable[[str], None]  # gets the name of each stage
