@@ -182,6 +182,8 @@ def test_a_checkpoint_goes_on(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.conllu").touch()
+    assert "has no sentence" in complaint("pipeline", "eval", f"{folder}/m", f"{tmp_path}/empty.conllu")
     missing = run("pipeline", "run", f"{tmp_path}/nothing", text="a", status=2)
     assert "nothing" in missing.stderr
     (tmp_path / "text.txt").write_bytes(b"a\xffb")

@@ -82,7 +82,7 @@ def word(form: str, head: int | None, misc: str = "_") -> Word:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "<stream>: the file has no sentence"),
+        ("\n", "<stream>: the file has no sentence"),
         ("# only\n\n", "<stream>: the file has no sentence"),
         ("1\ta\tb\n", "<stream>:1: found 3 tab-separated columns, expected the 10 of CoNLL-U"),
         (line("1") + line("3"), "<stream>:2: the ID is 3, expected 2"),
@@ -308,3 +308,21 @@ def test_a_word_may_be_made_of_its_form_alone() -> None:
     assert text.getvalue() == "\n".join(rows).replace(" ", "\t") + "\n\n"
     [read] = read_conllu(io.StringIO(text.getvalue()))
     assert read.words == [Word("Dogs", upos="NOUN"), Word("sleep")]
+
+
+def test_no_sentences_can_be_read_back(tmp_path: Path) -> None:
+    write_conllu([], tmp_path / "none.conllu")
+    assert list(read_conllu(tmp_path / "none.conllu")) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        Sentence([word("a", 0), word("b\udc80c", 1)]),
+        Sentence([word("ä", 0, misc="X=\ud800")]),
+        Sentence([word("a", 0)], comments=["# text = \udfff"]),
+    ],
+)
+def test_lone_surrogates_cannot_be_written(sentence: Sentence, tmp_path: Path) -> None:
+    with pytest.raises(UnsavableError, match=r"sentence 1 .*has the lone surrogate '\\ud...', which UTF-8"):
+        write_conllu([sentence], tmp_path / "out.conllu")

@@ -118,7 +118,7 @@ def test_columns_that_the_format_leaves_empty_are_kept() -> None:
         (SAMPLE.encode("utf-16"), ":1: expected UTF-8, found byte 0xff"),
         (SAMPLE.encode().replace(b"\t", b"    "), ":4: found a line without tabs"),
         (b"\0" * 100, ":1: found a line without tabs"),
-        (b"", "<stream>: the file has no sentence"),
+        (b"\n\n", "<stream>: the file has no sentence"),
     ],
 )
 def test_damaged_bytes_are_named_with_their_line(data: bytes, words: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 import crfkit
 from crfkit import Lemmatizer, Parser, Pipeline, Tokenizer, TreebankTagger
 from crfkit.data import Sentence, check_tree, write_conllu
-from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, UnsavableError
+from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, InputError, UnsavableError
 from crfkit.evaluation import evaluate_treebank
 from crfkit.models import (
     CheckpointMismatchError,
@@ -355,3 +355,24 @@ def test_a_file_whose_components_are_numbers_is_refused(trained: Pipeline, tmp_p
     write_model_file(damaged, tmp_path / "model.crf")
     with pytest.raises(FileFormatError, match="components"):
         crfkit.load(tmp_path / "model.crf")
+
+
+def test_a_sentence_that_is_too_long_to_parse_is_refused(
+    trained: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crfkit.pipeline.components.MOST_WORDS", 10)
+    for form in ("tokens", "sentences"):
+        with pytest.raises(
+            InputError, match=r":\d+: a sentence of 11 words, expected at most 10: the parser"
+        ):
+            trained("the dog sees the cat .\n" + "the " * 11, input=form)
+    assert len(trained("the " * 10, input="tokens")[0].words) == 10
+
+
+def test_kept_features_that_are_empty_stay_empty(trained: Pipeline) -> None:
+    words = [word._replace(feats="_") if i else word for i, word in enumerate(TEST[0].words)]
+    [found] = trained.predict([replace(TEST[0], words=words)], keep_tags=True)
+    assert [word.feats for word in found.words] == [word.feats for word in words]
+    without = [word._replace(feats="_") for word in words]
+    [found] = trained.predict([replace(TEST[0], words=without)], keep_tags=True)
+    assert [word.feats for word in found.words] == [word.feats for word in TEST[0].words]

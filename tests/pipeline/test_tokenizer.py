@@ -15,6 +15,7 @@ from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeE
 from crfkit.models import NotFittedError, read_model_file, write_model_file
 from crfkit.pipeline import raw_text, tokenizer
 from crfkit.pipeline.paragraphs import ParagraphReader
+from crfkit.pipeline.text_units import UnitReader
 from crfkit.pipeline.written_text import misc_value, tokens_of
 from tests.pipeline.small_treebank import make_treebank
 
@@ -228,3 +229,44 @@ def test_what_cannot_be_is_refused(trained: Tokenizer, tmp_path: Path) -> None:
     crfkit.CRF().fit([[["a"], ["b"]]], [["b", "c"]]).save(tmp_path / "crf.model")
     with pytest.raises(ArgumentError, match="expected a tokenizer"):
         Tokenizer.load(tmp_path / "crf.model")
+
+
+@pytest.mark.parametrize("units", ["runs", "characters"])
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "👨\u200d👩\u200d👧",
+        "👍🏽",
+        "🇩🇪",
+        "1\ufe0f\u20e3",
+        "#\ufe0f\u20e3",
+        "❤\ufe0f",
+        "🏴\U000e0067\U000e0062\U000e007f",
+        ".\u0301",
+    ],
+)
+def test_what_is_drawn_as_one_character_is_one_position(whole: str, units: str) -> None:
+    reader = UnitReader(characters=units == "characters")
+    text = f"{whole}{whole} a{whole}."
+    found = reader.read(text)
+    assert [row[0] for row in found.rows][:2] == [whole, whole]
+    assert "".join(row[0] for row in found.rows) == text.replace(" ", "")
+
+
+def test_flags_of_countries_are_not_joined() -> None:
+    found = UnitReader(characters=False).read("🇩🇪🇫🇷🇩12\u03013")
+    assert [row[0] for row in found.rows] == ["🇩🇪", "🇫🇷", "🇩", "12\u03013"]
+
+
+def test_a_sentence_without_end_is_split(
+    trained: Tokenizer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tokenizer, "MOST_TOKENS", 10)
+    text = "the dog " * 17
+    found = trained.predict(text)
+    assert [len(sentence.words) for sentence in found] == [10, 10, 10, 4]
+    assert raw_text(found) == text
+    assert "no end of a sentence for 10 tokens from character 0 on" in caplog.text
+    assert len(trained.predict(text, probabilities=True)) == 4
+    [one] = trained.predict(text, lines=True)  # a line is a sentence, whatever it holds
+    assert len(one.words) == 34

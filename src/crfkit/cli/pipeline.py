@@ -279,6 +279,8 @@ def evaluate_command(
         pipeline = load_pipeline(model, threads)
         display.stage(f"analysing {file}")
         gold = list(read_conllu(open_input(file)))
+        if not gold:
+            raise InputError(f"{file}: the file has no sentence, expected CoNLL-U")
         report = evaluate(pipeline, gold, from_text=origin == "raw")
         with display.standard_output():
             click.echo(json.dumps(_figures(report)) if as_json else str(report))

@@ -128,7 +128,7 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
     if reader.line:
         empty = False
         yield reader.finish()
-    if empty:
+    if empty and number:  # one without a line is what write_conllu([]) writes
         raise FileFormatError(f"{name}: the file has no sentence, expected CoNLL-U")
     if reader.comments and not reader.line:
         warnings.warn(
@@ -141,7 +141,8 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
 def write_conllu(sentences: Iterable[Sentence], target: Target) -> None:
     """Write sentences as `read_conllu` reads them, to a path (also .gz, .xz, .bz2) or a stream of text.
 
-    A file that was read comes back byte by byte, if its lines end in line feeds and each sentence in one blank line.
+    A file that was read comes back byte by byte, if its lines end in line feeds and each sentence in one blank line. A file
+    without sentences is empty, and gives none when it is read.
     """
     with open_target(target) as stream:
         for number, sentence in enumerate(sentences, 1):
@@ -167,7 +168,19 @@ class _Writer:
         for comment, gap in zip(sentence.comments[n_before:], sentence.gaps, strict=True):
             lines += [*nodes[begin:gap], comment]
             begin = gap
-        stream.writelines(f"{line}\n" for line in (*lines, *nodes[begin:], ""))
+        text = "\n".join((*lines, *nodes[begin:], "", ""))
+        if not text.isascii():
+            self.check_encodable(text)
+        stream.write(text)
+
+    def check_encodable(self, text: str) -> None:
+        """Refuse lone surrogates, which no file in UTF-8 can hold."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            line = text[: error.start].rpartition("\n")[2] + text[error.start :].partition("\n")[0]
+            shown = ascii(text[error.start])
+            self.complain(f"{line[:40]!r} has the lone surrogate {shown}, which UTF-8 cannot hold")
 
     def nodes(self) -> Iterator[tuple[str, ...]]:
         """The ten columns of every line, in the order of the file."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from crfkit.data import Sentence, Word
-from crfkit.errors import ArgumentError
+from crfkit.errors import ArgumentError, InputError
 from crfkit.models import Parser
 from crfkit.pipeline.lemmatizer import Lemmatizer
 from crfkit.pipeline.tagger import TreebankTagger
@@ -14,6 +14,7 @@ from crfkit.pipeline.tokenizer import Tokenizer
 from crfkit.pipeline.written_text import add_misc
 
 KEPT = ("lemma", "upos", "xpos", "feats")  # columns that may be given
+MOST_WORDS = 5000  # of a sentence for a parser, which needs some gigabytes then
 
 
 @runtime_checkable
@@ -74,6 +75,8 @@ def run_component(
     """
     if hasattr(component, "n_threads") and component.n_threads != n_threads:
         component.n_threads = n_threads
+    if isinstance(component, Parser):
+        _check_lengths(sentences)
     if isinstance(component, Parser) and probabilities:
         found = _parse_with_probabilities(component, sentences)
     elif probabilities and "probabilities" in inspect.signature(component.predict).parameters:
@@ -82,6 +85,16 @@ def run_component(
         found = component.predict(sentences)
     _check_answer(component, sentences, found)
     return [_restore(*pair) for pair in zip(sentences, found, strict=True)] if keep_tags else found
+
+
+def _check_lengths(sentences: list[Sentence]) -> None:
+    """Refuse sentences that are too long to parse, before memory is taken for them."""
+    for sentence in sentences:
+        if len(sentence.words) > MOST_WORDS:
+            raise InputError(
+                f"{sentence.place(1)}: a sentence of {len(sentence.words):,} words, expected at most {MOST_WORDS:,}: "
+                "the parser needs memory for all pairs of words"
+            )
 
 
 def _check_answer(component: Component, given: list[Sentence], found: Any) -> None:
@@ -108,10 +121,16 @@ def _parse_with_probabilities(parser: Parser, sentences: list[Sentence]) -> list
 
 
 def _restore(given: Sentence, found: Sentence) -> Sentence:
-    """The sentence that was found with the lemmas and tags that were given."""
+    """The sentence that was found with the lemmas and tags that were given.
+
+    FEATS that are `_` say that a word has none, where another word of the sentence has some.
+    """
     words = []
+    has_feats = any(word.feats != "_" for word in given.words)
     for before, after in zip(given.words, found.words, strict=True):
         kept = {name: getattr(before, name) for name in KEPT if getattr(before, name) != "_"}
+        if has_feats:
+            kept["feats"] = before.feats
         words.append(after._replace(**kept) if kept else after)
     return replace(found, words=words)
 

@@ -1,5 +1,8 @@
 """Text as positions of a chain: runs of letters, runs of digits, and all other characters one by one.
 
+Characters that are drawn as one are one position: a character with its combining marks, emoji that are joined or have a skin
+tone, the two letters of a flag.
+
 A token hardly ever begins inside a run of letters in most languages, so a run is one position, which makes a text five
 times shorter than its characters. Where the training set shows otherwise, as in Chinese, each character is a position.
 """
@@ -83,7 +86,7 @@ class UnitReader:
 
     def __init__(self, *, characters: bool) -> None:
         self.template = TEMPLATE + (CHARACTERS if characters else "")
-        pattern = re.compile(r".", re.DOTALL) if characters else runs()
+        pattern = single_characters() if characters else runs()
         self._read: Callable[[str], tuple[tuple[Row, ...], tuple[int, ...]]] = lru_cache(_MOST_KEPT)(
             lambda chunk: _read_chunk(chunk, pattern)
         )
@@ -100,16 +103,37 @@ class UnitReader:
         return Units(rows, starts)
 
 
+_PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001faff]"
+_JOINED = "\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # variants, keycap, skin tones, flags of regions
+_EMOJI = (
+    "[\U0001f1e6-\U0001f1ff]{2}"  # the flag of a country
+    "|[0-9#*]\ufe0f?\u20e3"
+    f"|{_PICTURE}[{_JOINED}]*(?:\u200d{_PICTURE}[{_JOINED}]*)*"
+)
+
+
 @lru_cache(1)
 def runs() -> re.Pattern[str]:
-    """Matches a run of letters with their combining marks, a run of digits, or any other character."""
-    marks = "".join(
+    """Matches a run of letters with their combining marks, a run of digits, or any other character as it is drawn."""
+    marks = _marks()
+    return re.compile(rf"(?:[^\W\d_][{marks}]*)+|{_EMOJI}|(?:\d[{marks}]*)+|.[{marks}]*", re.DOTALL)
+
+
+@lru_cache(1)
+def single_characters() -> re.Pattern[str]:
+    """Matches a character as it is drawn."""
+    return re.compile(rf"{_EMOJI}|.[{_marks()}]*", re.DOTALL)
+
+
+@lru_cache(1)
+def _marks() -> str:
+    """All combining marks, as ranges of a regular expression."""
+    return "".join(
         f"{chr(first)}-{chr(last)}"
         for first, last in _ranges(
             code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "M"
         )
     )
-    return re.compile(rf"(?:[^\W\d_][{marks}]*)+|\d+|.", re.DOTALL)
 
 
 def _ranges(codes: Iterable[int]) -> Iterator[tuple[int, int]]:

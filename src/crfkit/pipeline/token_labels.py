@@ -93,6 +93,14 @@ class Tokens:
             del values[kept:]
         return rest
 
+    def split_long(self, most: int) -> int:
+        """Let another sentence begin after every `most` tokens of one that goes on; the longest sentence that there was."""
+        spans = self.spans()
+        longest = max((last - first for first, last in spans), default=0)
+        if longest > most:
+            self.sentences = [start for first, last in spans for start in range(first, last, most)]
+        return longest
+
     def add_probabilities(self, table: Float64s, labels: Sequence[str]) -> None:
         """Read the probabilities of tokens off those of the labels of all positions, [T, L]."""
         inside = table[:, [label == "I" for label in labels]].sum(1)

@@ -33,6 +33,7 @@ from crfkit.pipeline.written_text import tokens_of
 
 LONGEST = 20_000  # characters of a paragraph that are tokenized at once
 BATCH = 50_000  # characters of paragraphs that are tokenized together
+MOST_TOKENS = 1000  # of a sentence: one that goes on is a list or a table, and costs a parser much memory
 UNITS = ("auto", "runs", "characters")
 
 
@@ -150,9 +151,10 @@ class Tokenizer(SavedModel):
     ) -> list[Sentence]:
         """The sentences of a text; `raw_text` of them is the text again, if it is not white space alone.
 
-        With `lines`, each line is a sentence. With `ranges`, MISC has the characters that a token covers, `TokenRange=0:5`.
-        With `probabilities`, it has `TokenProb`, the lower one of the probabilities that a token begins and that one ends
-        there; a comment of each sentence has that of its beginning.
+        A sentence of more than 1,000 tokens is split, with a warning. With `lines`, each line is a sentence, however long.
+        With `ranges`, MISC has the characters that a token covers, `TokenRange=0:5`. With `probabilities`, it has
+        `TokenProb`, the lower one of the probabilities that a token begins and that one ends there; a comment of each
+        sentence has that of its beginning.
         """
         if not isinstance(text, str):
             raise ArgumentError(f"text is of type {type(text).__name__}, expected a string")
@@ -263,6 +265,13 @@ class Tokenizer(SavedModel):
             tokens = decode(found, own, spaces_inside=self.spaces_inside_)
             if not paragraph.ends:
                 rest = tokens.drop_last(len(paragraph.text))
+            if not lines and tokens.split_long(MOST_TOKENS) > MOST_TOKENS:
+                LOGGER.warning(
+                    "the text has no end of a sentence for %d tokens from character %d on: split after every %d",
+                    MOST_TOKENS,
+                    paragraph.start,
+                    MOST_TOKENS,
+                )
             if table is not None:
                 tokens.add_probabilities(table, crf.classes_)
             yield from builder.build(paragraph, tokens, len(paragraph.text) - rest)
