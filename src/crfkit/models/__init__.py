@@ -18,6 +18,8 @@ from crfkit.models.files.model_file import (
     read_model_file,
     write_model_file,
 )
+from crfkit.models.files.model_file import decode as decode_model_file
+from crfkit.models.files.model_file import encode as encode_model_file
 from crfkit.models.files.parts import join_parts, split_parts
 from crfkit.models.graph_crf import GraphCRF
 from crfkit.models.inspection import (
@@ -92,7 +94,9 @@ __all__ = [
     "assemble",
     "check_writable",
     "choose_objective",
+    "decode_model_file",
     "describe",
+    "encode_model_file",
     "from_file",
     "heaviest_features",
     "heaviest_of_structure",

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from crfkit.pipeline.components import Component
+    from crfkit.pipeline.components import Component, run_component
     from crfkit.pipeline.lemmatizer import Lemmatizer
-    from crfkit.pipeline.loading import load
+    from crfkit.pipeline.loading import load, load_file
     from crfkit.pipeline.pipeline import Pipeline
     from crfkit.pipeline.sentence_json import sentence_to_json
     from crfkit.pipeline.tag_columns import TagColumns
@@ -28,14 +28,16 @@ __all__ = [
     "TreebankTagger",
     "choose_crf",
     "load",
+    "load_file",
     "raw_text",
+    "run_component",
     "sentence_to_json",
 ]
 
 _LAZY = {
-    "components": ("Component",),
+    "components": ("Component", "run_component"),
     "lemmatizer": ("Lemmatizer",),
-    "loading": ("load",),
+    "loading": ("load", "load_file"),
     "written_text": ("raw_text",),
     "pipeline": ("Pipeline",),
     "sentence_json": ("sentence_to_json",),
