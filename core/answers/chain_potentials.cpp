@@ -124,11 +124,7 @@ class ChainPotentials::RowReader : public ScoredSequence {
         if (!restricted_ && sum_product(log_z)) {  // its messages serve to compare labels within one pass
             require_possible(log_z);
             choose_labels(work_.probs.data() + i * rows_.tables.stride, layout_.n_labels, label, against);
-            std::vector<const double*> own;
-            if (own_arcs_) own = work_.arc_scores(n_positions_, rows_.tables.arcs.size());
-            const ChainContext chain(work_.messages(work_.probs.data(), 1), work_.scores.data(),
-                                     rows_.tables.arcs.data(), own, n_positions_, layout_.n_labels,
-                                     rows_.tables.stride);
+            const ChainContext chain = context();
             return {{label, against}, {chain.of(i, label), chain.of(i, against)}};
         }
         const PlainChain chain = plain();
@@ -138,8 +134,27 @@ class ChainPotentials::RowReader : public ScoredSequence {
         require_possible(log_z);
         return explain_labels(graph, engine, log_z, i, label, against, layout_.n_labels);
     }
+    WindowContext explain_window(std::int64_t first, std::int64_t size) override {
+        double log_z = 0;
+        if (sum_product(log_z))
+            return log_z > kAbsent ? context().window(log_z, first, size) : WindowContext{};
+        const PlainChain chain = plain();
+        const ChainGraph graph(chain.view);
+        PathEngine engine;
+        log_z = engine.marginals(graph, true);
+        if (!(log_z > kAbsent)) return {};
+        return window_context(graph, engine, log_z, first, size, layout_.n_labels);
+    }
 
   private:
+    // After sum_product.
+    ChainContext context() {
+        std::vector<const double*> own;
+        if (own_arcs_) own = work_.arc_scores(n_positions_, rows_.tables.arcs.size());
+        return ChainContext(work_.messages(work_.probs.data(), 1), work_.scores.data(), n_positions_,
+                            rows_.arcs.table, own_arcs_ ? work_.position_arcs.data() : nullptr,
+                            rows_.tables.arcs.data(), std::move(own));
+    }
     // function(spans) with the spans of the scaled chain where that is exact, else by the path engine.
     template <class Function>
     void with_spans(const SpanLabels& labels, const Function& function) {

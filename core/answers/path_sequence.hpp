@@ -71,6 +71,12 @@ class PathSequence : public ScoredSequence {
         require_possible(log_z);
         return explain_labels(graph, engine_, log_z, i, label, against, n_labels_);
     }
+    WindowContext explain_window(std::int64_t first, std::int64_t size) final {
+        const auto graph = self().graph(true);
+        const double log_z = engine_.marginals(graph);
+        if (log_z == kAbsent) return {};
+        return window_context(graph, engine_, log_z, first, size, n_labels_);
+    }
 
   private:
     template <class Function>

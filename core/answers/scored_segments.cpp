@@ -67,6 +67,9 @@ class ScoredSegments::Reader final : public ScoredSequence {
     ExplainedLabels explain(std::int64_t i, std::int32_t label, std::int32_t against) override {
         return parts().explain(i, label, against);
     }
+    WindowContext explain_window(std::int64_t first, std::int64_t size) override {
+        return parts().explain_window(first, size);
+    }
 
   private:
     // Calls function(c, type of spans) for all types but those outside of spans.

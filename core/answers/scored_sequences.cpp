@@ -158,4 +158,41 @@ ExplainedLabels ScoredSequences::explain(std::int64_t n, std::int64_t i, std::in
     return found;
 }
 
+std::vector<WindowContext> ScoredSequences::explain_windows(std::int64_t n, std::int64_t first,
+                                                            std::int64_t size,
+                                                            std::span<const std::uint8_t> allowed) const {
+    const auto& ptr = design_.sequence_ptr;
+    const std::int64_t L = n_labels();
+    if (n < 0 || n >= design_.n_sequences() || first < 0 || size < 1 || first + size > ptr[n + 1] - ptr[n])
+        throw std::invalid_argument("there are no such positions");
+    if (static_cast<std::int64_t>(allowed.size()) % (size * L))
+        throw std::invalid_argument("expected the labels of all positions for each event");
+    const FlushSubnormals flush;
+    const auto sequence = reader();
+    std::vector<WindowContext> found;
+    for (std::size_t at = 0; at < allowed.size(); at += static_cast<std::size_t>(size * L)) {
+        Annotation only{std::vector<std::int32_t>(static_cast<std::size_t>(design_.n_positions()), -1),
+                        std::vector<std::int64_t>(static_cast<std::size_t>(design_.n_positions()) + 1, 0),
+                        {},
+                        {}};
+        bool possible = true;
+        for (std::int64_t k = 0; k < size; ++k) {
+            const std::size_t before = only.set_labels.size();
+            for (std::int64_t b = 0; b < L; ++b)
+                if (allowed[at + static_cast<std::size_t>(k * L + b)])
+                    only.set_labels.push_back(static_cast<std::int32_t>(b));
+            possible &= only.set_labels.size() > before;
+            only.set_ptr[ptr[n] + first + k + 1] = static_cast<std::int64_t>(only.set_labels.size());
+        }
+        for (std::int64_t t = ptr[n] + first + size; t < design_.n_positions(); ++t)
+            only.set_ptr[t + 1] = static_cast<std::int64_t>(only.set_labels.size());
+        found.emplace_back();
+        if (!possible) continue;
+        sequence->load(n);
+        sequence->restrict(only);
+        found.back() = sequence->explain_window(first, size);
+    }
+    return found;
+}
+
 }  // namespace crfkit

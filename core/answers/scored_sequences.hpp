@@ -53,6 +53,8 @@ class ScoredSequence {
     // Of position i, labels that are −1 are chosen by their probabilities. Contexts of labels that are hardly
     // possible may be left out (label_context.hpp).
     virtual ExplainedLabels explain(std::int64_t i, std::int32_t label, std::int32_t against) = 0;
+    // Of `size` positions from `first` on.
+    virtual WindowContext explain_window(std::int64_t first, std::int64_t size) = 0;
 };
 
 // The labels of an explanation by the probabilities [L] of all: the likeliest one, and the likeliest other.
@@ -86,6 +88,10 @@ class ScoredSequences {
     // Why position i of sequence n has a label and not another one; −1: the likeliest, and the likeliest
     // other.
     ExplainedLabels explain(std::int64_t n, std::int64_t i, std::int32_t label, std::int32_t against) const;
+    // The same of `size` positions of sequence n from `first` on, for each of several events: allowed
+    // [events, size, L] says which labels these positions may have, 0: not.
+    std::vector<WindowContext> explain_windows(std::int64_t n, std::int64_t first, std::int64_t size,
+                                               std::span<const std::uint8_t> allowed) const;
 
   protected:
     // Layout and design must outlive it.

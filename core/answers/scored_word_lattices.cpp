@@ -70,11 +70,13 @@ class ScoredWordLattices::Reader final : public ScoredSequence {
     void spans(const SpanLabels&, double, std::vector<ScoredSpan>&) override { refuse_spans(); }
     void span_probabilities(const SpanLabels&, std::span<ScoredSpan>) override { refuse_spans(); }
     double n_spans(const SpanLabels&) override { refuse_spans(); }
-    ExplainedLabels explain(std::int64_t, std::int32_t, std::int32_t) override {
-        throw std::invalid_argument("the positions of a word lattice are arcs, which have no labels");
-    }
+    ExplainedLabels explain(std::int64_t, std::int32_t, std::int32_t) override { refuse_labels(); }
+    WindowContext explain_window(std::int64_t, std::int64_t) override { refuse_labels(); }
 
   private:
+    [[noreturn]] static void refuse_labels() {
+        throw std::invalid_argument("the positions of a word lattice are arcs, which have no labels");
+    }
     [[noreturn]] static void refuse_spans() {
         throw std::invalid_argument(
             "the positions of a word lattice are arcs, which have no spans of labels");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/answers.hpp"
+#include "bindings/arc_contexts.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
@@ -159,7 +160,9 @@ void bind_answers(nb::module_& m) {
                 return by_sentence(treebank, self.layout().n_labels(), true,
                                    [&](double* out) { self.scores(treebank, out, n_threads); });
             },
-            "treebank"_a, threads, "Scores of the labelled arcs of every sentence.");
+            "treebank"_a, threads, "Scores of the labelled arcs of every sentence.")
+        .def("explain_arc", &explain_arc<TreeParser>, "treebank"_a, "n"_a, "head"_a, "dependent"_a,
+             "Templates, the sums of their weights, and the scores of labels of one arc.");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "answers/chain_potentials.hpp"
@@ -60,6 +61,29 @@ nb::tuple explain(const ScoredSequences& self, std::int64_t n, std::int64_t i, s
     const ExplainedLabels found = unlocked([&] { return self.explain(n, i, label, against); });
     return nb::make_tuple(found.labels[0], found.labels[1], as_tuple(found.contexts[0]),
                           as_tuple(found.contexts[1]));
+}
+
+// (log Z [E], left [E], right [E], own [E, K], arcs [E, K + 1], probabilities [E, K, L]) of E events; an
+// event without any label sequence has zeros beside log Z = −inf.
+nb::tuple explain_windows(const ScoredSequences& self, std::int64_t n, std::int64_t first, std::int64_t size,
+                          const Array<std::uint8_t>& allowed) {
+    const auto found = unlocked([&] { return self.explain_windows(n, first, size, view(allowed)); });
+    const std::size_t E = found.size(), K = static_cast<std::size_t>(size),
+                      L = static_cast<std::size_t>(self.n_labels());
+    NewArray<double> log_z({E}), left({E}), right({E}), own({E, K}), arcs({E, K + 1}), probs({E, K, L});
+    const auto write = [](const std::vector<double>& numbers, std::size_t n_numbers, double* out) {
+        std::fill_n(out, n_numbers, 0.0);
+        std::copy(numbers.begin(), numbers.end(), out);
+    };
+    for (std::size_t e = 0; e < E; ++e) {
+        log_z.data()[e] = found[e].log_partition;
+        left.data()[e] = found[e].left;
+        right.data()[e] = found[e].right;
+        write(found[e].own, K, own.data() + e * K);
+        write(found[e].arcs, K + 1, arcs.data() + e * (K + 1));
+        write(found[e].probs, K * L, probs.data() + e * K * L);
+    }
+    return nb::make_tuple(log_z.take(), left.take(), right.take(), own.take(), arcs.take(), probs.take());
 }
 
 void bind_spans(nb::module_& m, nb::class_<ScoredSequences>& sequences) {
@@ -131,7 +155,8 @@ void bind_questions(nb::module_& m) {
              "n_threads"_a)
         .def("k_best", &k_best_of, "k"_a, "n_threads"_a)
         .def("sample", &sample_of, "n"_a, "uniforms"_a, "n_threads"_a)
-        .def("explain", &explain, "n"_a, "i"_a, "label"_a, "against"_a);
+        .def("explain", &explain, "n"_a, "i"_a, "label"_a, "against"_a)
+        .def("explain_windows", &explain_windows, "n"_a, "first"_a, "size"_a, "allowed"_a);
     nb::class_<ChainPotentials>(m, "ChainPotentials", "The weights of a chain.")
         .def(
             "__init__",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/answers.hpp"
+#include "bindings/arc_contexts.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
@@ -139,6 +140,23 @@ void bind_answers(nb::module_& m) {
             },
             "treebank"_a, "heads"_a, "labels"_a, threads,
             "log p of the trees that agree (−1: unknown), [N]; the arcs that are known count as candidates.")
+        .def("explain_arc", &explain_arc<SecondOrderParser>, "treebank"_a, "n"_a, "head"_a, "dependent"_a,
+             "Templates, the sums of their weights, and the scores of labels of one arc.")
+        .def(
+            "explain_heads",
+            [](const SecondOrderParser& self, const Treebank& treebank, std::int64_t n,
+               std::int64_t dependent, const Array<std::int32_t>& heads) {
+                if (n < 0 || n >= treebank.n_sentences()) throw nb::index_error("there is no such sentence");
+                const auto found =
+                    unlocked([&] { return self.explain(treebank, n, dependent, view(heads)); });
+                nb::list out;
+                for (const HeadContext& context : found)
+                    out.append(
+                        nb::make_tuple(context.log_probability, context.siblings, context.grandparents));
+                return out;
+            },
+            "treebank"_a, "n"_a, "dependent"_a, "heads"_a,
+            "(log p, E[siblings], E[grandparents]) of a word with each of these heads.")
         .def(
             "parts",
             [](const SecondOrderParser& self, const Treebank& treebank, std::int64_t n) {

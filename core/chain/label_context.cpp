@@ -4,6 +4,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/compensated_sum.hpp"
+
 namespace crfkit {
 
 // The largest score is subtracted before exp.
@@ -42,6 +44,54 @@ LabelContext ChainContext::of(std::int64_t i, std::int32_t label) const {
     const double log_beginnings = std::log(m_.forward[i * stride_ + label]);
     found.left = log_beginnings - found.own - found.before;
     found.right = found.log_probability - log_beginnings - found.after;
+    return found;
+}
+
+// Σ P(y_{t−1} = a, y_t = b) · score(a, b), with P = forward_{t−1}(a) W_t(a, b) pushed_t(b).
+double ChainContext::mean_arcs(std::int64_t t) const {
+    const double *before = m_.forward + (t - 1) * stride_, *after = m_.pushed + t * stride_,
+                 *scores = arcs_into(t), *weights = has_own_arcs(t) ? position_arcs_[t].weight : arcs_.weight;
+    double mean = 0;
+    for (std::int32_t a = 0; a < n_labels_; ++a) {
+        if (!(before[a] > 0)) continue;
+        for (std::int32_t b = 0; b < n_labels_; ++b)
+            if (const double prob = before[a] * weights[a * stride_ + b] * after[b]; prob > 0)
+                mean += prob * scores[a * stride_ + b];
+    }
+    return mean;
+}
+
+// Z = Σ_b α_t(b) · (what follows), and P(y_t = b) = forward_t(b) backward_t(b): the scale is what the kernel
+// subtracted up to position t, the largest scores of states and arcs and the sums of the messages before.
+double ChainContext::log_scale(std::int64_t t) const {
+    Total total;
+    for (std::int64_t s = 0; s <= t; ++s) {
+        const double* scores = scores_ + s * stride_;
+        total.add(*std::max_element(scores, scores + n_labels_));
+        if (s == 0) continue;
+        total.add(has_own_arcs(s) ? position_arcs_[s].maximum : arcs_.maximum);
+        total.add(-std::log(m_.scale[s]));
+    }
+    return total.value();
+}
+
+WindowContext ChainContext::window(double log_z, std::int64_t first, std::int64_t size) const {
+    WindowContext found;
+    found.log_partition = log_z;
+    found.arcs.assign(static_cast<std::size_t>(size) + 1, 0.0);
+    double beginnings = 0;
+    for (std::int64_t t = first; t <= first + size && t < n_positions_; ++t) {
+        if (t > 0) found.arcs[t - first] = mean_arcs(t);
+        if (t == first + size) break;
+        const double *probs = m_.probs + t * stride_, *scores = scores_ + t * stride_;
+        found.own.push_back(0);
+        for (std::int32_t b = 0; b < n_labels_; ++b) {
+            found.probs.push_back(probs[b]);
+            if (probs[b] > 0) found.own.back() += probs[b] * scores[b];
+            if (t == first && probs[b] > 0) beginnings += m_.forward[t * stride_ + b];
+        }
+    }
+    found.split(std::log(beginnings) + log_scale(first));
     return found;
 }
 

@@ -19,35 +19,47 @@ namespace crfkit {
 // all labels of a position, and add up to log Z: they serve for differences between labels.
 class ChainContext {
   public:
-    // After sum_product, with weight 1. scores [T, S]; arcs [L, S] where a position has none of its own [T].
-    // All must outlive it.
-    ChainContext(const Messages<double>& messages, const double* scores, const double* arcs,
-                 std::vector<const double*> own_arcs, std::int64_t n_positions, std::int32_t n_labels,
-                 std::int64_t stride)
+    // After sum_product, with weight 1, of n_positions states with these scores [T, S]; of arcs the tables
+    // that the kernel read, and their scores: arc_scores [L, S] where a position has none of its own [T]. All
+    // must outlive it.
+    ChainContext(const Messages<double>& messages, const double* scores, std::int64_t n_positions,
+                 const ArcTable<double>& arcs, const PositionArcs<double>* position_arcs,
+                 const double* arc_scores, std::vector<const double*> own_arc_scores)
         : m_(messages),
           scores_(scores),
-          arcs_(arcs),
-          own_arcs_(std::move(own_arcs)),
           n_positions_(n_positions),
-          n_labels_(n_labels),
-          stride_(stride) {}
+          arcs_(arcs),
+          position_arcs_(position_arcs),
+          arc_scores_(arc_scores),
+          own_arc_scores_(std::move(own_arc_scores)),
+          n_labels_(arcs.n_labels),
+          stride_(arcs.stride) {}
 
     LabelContext of(std::int64_t i, std::int32_t label) const;
+    // Of `size` positions from `first` on, where log Z > −inf.
+    WindowContext window(double log_z, std::int64_t first, std::int64_t size) const;
 
   private:
     // The scores of the arcs into position t, row = label before.
     const double* arcs_into(std::int64_t t) const {
-        return !own_arcs_.empty() && own_arcs_[t] ? own_arcs_[t] : arcs_;
+        return !own_arc_scores_.empty() && own_arc_scores_[t] ? own_arc_scores_[t] : arc_scores_;
     }
+    bool has_own_arcs(std::int64_t t) const { return position_arcs_ && position_arcs_[t].weight; }
+    // log α(b) = log forward_t(b) + this, where α is the sum over all beginnings up to position t.
+    double log_scale(std::int64_t t) const;
+    // E[score of the arcs into position t]
+    double mean_arcs(std::int64_t t) const;
     // E[score of the arc] and the likeliest neighbour, P(neighbour = k) ∝ weights[k] · exp(scores[k · step]).
     std::pair<double, std::int32_t> neighbours(const double* weights, const double* scores,
                                                std::int64_t step) const;
 
     const Messages<double> m_;
     const double* const scores_;
-    const double* const arcs_;
-    const std::vector<const double*> own_arcs_;
     const std::int64_t n_positions_;
+    const ArcTable<double>& arcs_;
+    const PositionArcs<double>* const position_arcs_;
+    const double* const arc_scores_;
+    const std::vector<const double*> own_arc_scores_;
     const std::int32_t n_labels_;
     const std::int64_t stride_;
 };

@@ -114,8 +114,9 @@ std::int64_t ArcFeatures::binned_distance(std::int64_t head, std::int64_t depend
     return distance <= 7 ? 6 : distance <= 10 ? 7 : distance <= 15 ? 8 : distance <= 25 ? 9 : 10;
 }
 
-void ArcFeatures::arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const {
-    Writer write(side_of(head, dependent), binned_distance(head, dependent), out);
+void ArcFeatures::arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out,
+                      std::vector<Key>* numbers) const {
+    Writer write(side_of(head, dependent), binned_distance(head, dependent), out, numbers);
     const Token &h = at(head), &m = at(dependent);
     single_words(h, m, write);
     word_pairs(h, m, write);

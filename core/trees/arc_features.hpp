@@ -25,8 +25,10 @@ class ArcFeatures {
     void load(const Treebank& treebank, std::int64_t sentence);
     std::int64_t n_words() const { return n_; }
 
-    // Each adds keys to `out`.
-    void arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const;
+    // Each adds keys to `out`, and the number of the template of each key to `numbers`, where that is not
+    // null.
+    void arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out,
+             std::vector<Key>* numbers = nullptr) const;
     // Of labels: by the dependent alone, by the head alone, by both.
     void label_of_dependent(std::int64_t dependent, Side side, std::vector<Key>& out) const;
     void label_of_head(std::int64_t head, Side side, std::vector<Key>& out) const;

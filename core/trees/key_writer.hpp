@@ -11,24 +11,26 @@ namespace crfkit {
 // Writes keys that know direction, and where asked the distance too.
 class ArcFeatures::Writer {
   public:
-    Writer(Side side, std::int64_t distance, std::vector<Key>& out)
+    // numbers: where the number of the template of each key goes; null: nowhere.
+    Writer(Side side, std::int64_t distance, std::vector<Key>& out, std::vector<Key>* numbers = nullptr)
         : side_(side == Side::left ? 0x51ED270B0A1F39C1u : 0x2545F4914F6CDD1Du),
           distance_(extended(side_, static_cast<Key>(distance) + 1)),
-          out_(out) {}
+          out_(out),
+          numbers_(numbers) {}
 
     template <class... Values>
     void with_side(Key number, Values... values) {
-        out_.push_back(extended(joined(number, values...), side_));
+        push(number, extended(joined(number, values...), side_));
     }
     template <class... Values>
     void with_distance(Key number, Values... values) {
-        out_.push_back(extended(joined(number, values...), distance_));
+        push(number, extended(joined(number, values...), distance_));
     }
     template <class... Values>
     void with_both(Key number, Values... values) {
         const Key key = joined(number, values...);
-        out_.push_back(extended(key, side_));
-        out_.push_back(extended(key, distance_));
+        push(number, extended(key, side_));
+        push(number, extended(key, distance_));
     }
 
   private:
@@ -38,8 +40,13 @@ class ArcFeatures::Writer {
         ((key = extended(key, static_cast<Key>(values))), ...);
         return key;
     }
+    void push(Key number, Key key) {
+        out_.push_back(key);
+        if (numbers_) numbers_->push_back(number);
+    }
     Key side_, distance_;
     std::vector<Key>& out_;
+    std::vector<Key>* const numbers_;
 };
 
 }  // namespace crfkit

@@ -18,6 +18,7 @@ class TreeParser {
     TreeParser(std::shared_ptr<const ArcLayout> layout, const double* w, bool one_root);
 
     const ArcLayout& layout() const { return *layout_; }
+    const double* weights() const { return weights_.data(); }
     // Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.
     void best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
               int n_threads) const;

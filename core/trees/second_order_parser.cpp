@@ -1,6 +1,7 @@
 #include "trees/second_order_parser.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/threads.hpp"
@@ -98,6 +99,45 @@ ScoredParts SecondOrderParser::parts(const Treebank& treebank, std::int64_t n) c
     return {{parts.arcs().begin(), parts.arcs().end()},
             parts.second_order(),
             {scorer.scores.begin(), scorer.scores.end()}};
+}
+
+// The parts of the arc h → m: siblings of m under h, and m below h below another word, or above its own
+// dependents.
+std::vector<HeadContext> SecondOrderParser::explain(const Treebank& treebank, std::int64_t n,
+                                                    std::int64_t dependent,
+                                                    std::span<const std::int32_t> heads) const {
+    Scorer scorer(*pruning_, *layout_, one_root_, open_sums_);
+    score(treebank, n, nullptr, scorer);
+    const std::int64_t R = layout_->n_labels();
+    const TreeParts& parts = scorer.sums->parts();
+    scorer.marginals(R);
+    const double log_z = scorer.log_z;
+    const std::vector<double> scores(scorer.scores.begin(), scorer.scores.end());
+    std::vector<HeadContext> found;
+    for (const std::int32_t head : heads) {
+        std::copy(scores.begin(), scores.end(), scorer.scores.begin());
+        for (std::int64_t a = 0; a < parts.n_arcs(); ++a)
+            if (parts.arcs()[a].dependent == dependent && parts.arcs()[a].head != head)
+                std::fill_n(scorer.scores.data() + a * R, R, -INFINITY);
+        const double* probs = scorer.marginals(R);
+        HeadContext context{scorer.log_z - log_z, 0, 0};
+        found.push_back(context);
+        if (!std::isfinite(scorer.log_z)) {
+            found.back().log_probability = -INFINITY;
+            continue;
+        }
+        for (std::int64_t k = 0, at = parts.n_arcs() * R; k < parts.n_parts() - parts.n_arcs(); ++k, ++at) {
+            const SecondOrderPart& part = parts.second_order()[k];
+            const double mean = probs[at] > 0 ? probs[at] * scores[at] : 0.0;
+            const bool below = part.head == head && part.dependent == dependent;
+            if (part.kind == SecondOrderPart::Kind::siblings) {
+                if (below || (part.head == head && part.other == dependent)) found.back().siblings += mean;
+            } else if (below || (part.other == head && part.head == dependent)) {
+                found.back().grandparents += mean;
+            }
+        }
+    }
+    return found;
 }
 
 void SecondOrderParser::marginals(const Treebank& treebank, bool labelled, double* out, int n_threads) const {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "trees/arc_context.hpp"
 #include "trees/k_best.hpp"
 #include "trees/pruner.hpp"
 #include "trees/second_order_sums.hpp"
@@ -26,6 +28,7 @@ class SecondOrderParser {
                       const double* w, bool one_root, SumsOf sums);
 
     const ArcLayout& layout() const { return *layout_; }
+    const double* weights() const { return weights_.data(); }
     // Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.
     void best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
               int n_threads) const;
@@ -35,6 +38,9 @@ class SecondOrderParser {
     // log Z of all: −inf where there are none.
     void log_partitions(const Treebank& treebank, const KnownTrees* known, double* out, int n_threads) const;
     ScoredParts parts(const Treebank& treebank, std::int64_t n) const;
+    // Of the trees of sentence n in which `dependent` has each of these heads.
+    std::vector<HeadContext> explain(const Treebank& treebank, std::int64_t n, std::int64_t dependent,
+                                     std::span<const std::int32_t> heads) const;
     // P(h → m), all sentences one after the other, [Σ (n + 1)²]; `labelled`: P(h → m, r), [Σ (n + 1)² R].
     void marginals(const Treebank& treebank, bool labelled, double* out, int n_threads) const;
 

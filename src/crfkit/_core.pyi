@@ -418,6 +418,9 @@ class TreeParser:
         self, treebank: Treebank, labelled: bool = False, n_threads: int = 1
     ) -> list[Float64s]: ...  # [T + 1, T + 1], labelled [T + 1, T + 1, R]
     def scores(self, treebank: Treebank, n_threads: int = 1) -> list[Float64s]: ...  # [T + 1, T + 1, R]
+    def explain_arc(
+        self, treebank: Treebank, n: int, head: int, dependent: int
+    ) -> tuple[Int64s, Float64s, Float64s]: ...
 
 class CandidateArcs:  # sentence_ptr [N + 1], arcs [A, 2] (head, dependent)
     def __init__(self, sentence_ptr: Int64s, heads: Int32s, dependents: Int32s) -> None: ...
@@ -452,6 +455,12 @@ class SecondOrderParser:
         self, treebank: Treebank, labelled: bool = False, n_threads: int = 1
     ) -> list[Float64s]: ...  # [T + 1, T + 1], labelled [T + 1, T + 1, R]
     # arcs [A, 2], parts of second order [P, 5], scores [A · R + P]
+    def explain_arc(
+        self, treebank: Treebank, n: int, head: int, dependent: int
+    ) -> tuple[Int64s, Float64s, Float64s]: ...
+    def explain_heads(
+        self, treebank: Treebank, n: int, dependent: int, heads: Int32s
+    ) -> list[tuple[float, float, float]]: ...
     def parts(self, treebank: Treebank, n: int) -> tuple[Int32s, Int32s, Float64s]: ...
 
 # log p, own, before, after, left, right, label before, label after
@@ -472,6 +481,10 @@ class ScoredSequences:  # a data set at the weights of a trained model
     def explain(
         self, n: int, i: int, label: int, against: int
     ) -> tuple[int, int, LabelContext, LabelContext]: ...
+    # log Z, left, right [E], own [E, K], arcs [E, K + 1], probabilities [E, K, L] of E events
+    def explain_windows(
+        self, n: int, first: int, size: int, allowed: npt.NDArray[np.uint8]
+    ) -> tuple[Float64s, Float64s, Float64s, Float64s, Float64s, Float64s]: ...
     # ptr [N + 1], starts, ends, types, probabilities
     def spans(
         self, labels: SpanLabels, threshold: float, n_threads: int

@@ -4,6 +4,7 @@ from crfkit._core import Treebank, Vocabulary
 from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.arc_pruner import ArcPruner, crossing_share, lift_crossing_arcs
+from crfkit.features.arc_template_names import ARC_TEMPLATES
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
@@ -65,6 +66,7 @@ from crfkit.features.words import (
 )
 
 __all__ = [
+    "ARC_TEMPLATES",
     "COLUMNS",
     "FEATURE_SET",
     "NAMED_FACETS",

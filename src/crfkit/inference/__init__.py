@@ -30,6 +30,7 @@ from crfkit.inference.answerer import (
     GraphPotentials,
     LabelContext,
     PatternPotentials,
+    WindowContexts,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
 from crfkit.inference.factor_graph import Plan, plan
@@ -73,6 +74,7 @@ __all__ = [
     "TreeBatch",
     "SecondOrderParser",
     "TreeParser",
+    "WindowContexts",
     "belief_propagation",
     "best_expected_f1",
     "count",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from crfkit import _core
-from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.arrays import Bools, Float64s, Int32s, Int64s
 from crfkit.errors import ArgumentError
 from crfkit.structures import ChainScores, Span, SpanLabels
 
@@ -31,6 +31,20 @@ class LabelContext(NamedTuple):
     right: float  # what the positions behind add
     label_before: int  # the likeliest label of the position before, −1: there is none
     label_after: int
+
+
+class WindowContexts(NamedTuple):
+    """Where log Z of each of E events comes from, which differ by the labels that K positions in a row may have.
+
+    log Z = Σ own + Σ arcs + left + right; −inf, and zeros beside it, where an event has no label sequence.
+    """
+
+    log_partitions: Float64s  # [E]
+    left: Float64s  # [E]
+    right: Float64s  # [E]
+    own: Float64s  # [E, K] E[score of each position]
+    arcs: Float64s  # [E, K + 1] E[score of the arcs into each position, and out of the last]
+    marginals: Float64s  # [E, K, L]
 
 
 class Sets(Protocol):
@@ -222,11 +236,22 @@ class Answerer:
 
         −1: the likeliest label, and the likeliest other one.
         """
+        part, n = self._part_of(data, n)
+        label, against, *contexts = part.explain(n, i, label, against)
+        first, second = map(LabelContext._make, contexts)
+        return label, against, first, second
+
+    def explain_windows(self, data: Any, n: int, first: int, allowed: Bools) -> WindowContexts:
+        """The same of K positions of sequence n from `first` on, for E events: which labels are allowed there, [E, K, L]."""
+        part, n = self._part_of(data, n)
+        masks = np.ascontiguousarray(allowed, dtype=np.uint8)
+        return WindowContexts(*part.explain_windows(n, first, masks.shape[1], masks.ravel()))
+
+    def _part_of(self, data: Any, n: int) -> tuple[_core.ScoredSequences, int]:
+        """The part that has sequence n, and its number there."""
         for part in self._parts(data, 1):
             if n < part.n_sequences:
-                label, against, *contexts = part.explain(n, i, label, against)
-                first, second = map(LabelContext._make, contexts)
-                return label, against, first, second
+                return part, n
             n -= part.n_sequences
         raise ArgumentError("there is no such sequence")
 

@@ -21,6 +21,7 @@ from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
 from crfkit.models.explanations.positions import explain_position
+from crfkit.models.explanations.spans import explain_span
 from crfkit.models.files import crf_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.frame_input import read_dev, read_examples, read_positions
@@ -389,6 +390,32 @@ class CRF(Estimator, Generic[Label]):
         """
         ask = self._ask([x], None if allowed is None else [allowed])
         return explain_position(ask, self.weights_, i, label, against)
+
+    def explain_span(
+        self,
+        x: Any,
+        start: int,
+        end: int,
+        label: Any = None,
+        against: Any = None,
+        *,
+        scheme: str | None = None,
+        allowed: Sequence[Collection[Hashable] | None] | None = None,
+    ) -> Explanation:
+        """Why the positions start, …, end − 1 of one sequence x are a span, as parts of exact log-odds.
+
+            log p(span | x) − log p(no such span | x) = Σ values of the parts
+
+        The parts are the features of the span's positions and of those beside it, transitions into, within and out of the
+        span, and what comes from the left and from the right. docs/explanations.md has the formulas. `label` is the type of
+        the span, by default the likeliest one at this place. `against` names what it is compared with instead: another type
+        at the same place, or "O": none of the positions is in a span. `scheme` and `allowed` as for `predict_spans` and
+        `explain`.
+        """
+        structure = self.structure_
+        labels = kind_of(structure).read_spans(structure, self.classes_, scheme)
+        ask = self._ask([x], None if allowed is None else [allowed])
+        return explain_span(ask, self.weights_, labels, start, end, label, against)
 
     def score(
         self,

@@ -16,6 +16,8 @@ from crfkit.features import Treebank, check_sentences, check_trees, encode_sente
 from crfkit.inference import SecondOrderParser, TreeParser
 from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
+from crfkit.models.explanations import Explanation
+from crfkit.models.explanations.arcs import explain_arc
 from crfkit.models.files import parser_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.notebook_view import label_list
@@ -214,6 +216,20 @@ class Parser(Estimator):
         found = np.minimum(found, 0.0)
         strange = np.concatenate([[0], np.cumsum(known.labels < -1)])[treebank.sentence_ptr]
         return np.where(np.diff(strange) > 0, -np.inf, found)
+
+    def explain_arc(
+        self, sentence: Sentence, dependent: int, head: int | None = None, against: int | None = None
+    ) -> Explanation:
+        """Why word `dependent` has a head and not another one, as parts of log-odds; words count from 1, 0 is the root.
+
+            log p(head → dependent) − log p(against → dependent) = Σ values of the parts
+
+        The parts are the features of both arcs, by what they look at; their relations; siblings and grandparents where the
+        parser is of order 2; and what the other arcs of the tree add. docs/explanations.md has the formulas. `head` is the
+        likeliest head by default, `against` the likeliest other one. Exact where the probabilities of the parser are.
+        """
+        _, treebank = self._ask([sentence])
+        return explain_arc(self._parser, treebank, self.classes_, dependent, head, against)
 
     def score(self, sentences: Iterable[Sentence], *, metric: TreeMetric = None) -> float:
         """LAS on sentences with trees: the share of words with the right head and label, subtypes apart.

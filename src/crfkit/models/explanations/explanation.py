@@ -17,9 +17,11 @@ class ExplanationPart(NamedTuple):
         "feature"       a feature of the position, of the span or of the arc
         "start", "end"  the weight of the label at the start or the end of a sequence
         "transition"    the arcs between the label and its neighbours: transitions, and patterns that end there
-        "segment"       the lengths and features of segments
         "left"          what comes from the positions before
         "right"         what comes from the positions behind
+        "relation"      the label of an arc
+        "sibling", "grandparent"   parts of second order that an arc belongs to
+        "tree"          what the other arcs of a tree add
         "constraint"    allowed labels or a structure that rule an answer out: ±inf
         "rest"          all else; what it is, its name says
     """
@@ -69,17 +71,15 @@ class Explanation:
     @property
     def title(self) -> str:
         """What is explained, in one line."""
-        against = (
-            "no such span"
-            if self.kind == "span" and self.against is None
-            else f"{self.against} ({self.against_probability:.3g})"
-        )
+        against = f", not {self.against} ({self.against_probability:.3g})"
+        if self.kind == "span" and self.against is None:
+            against = ", or no such span"
         place = {
             "label": f"position {self.start}",
             "span": f"positions {self.start} to {self.end - 1}",
             "arc": f"head of word {self.start}",
         }[self.kind]
-        return f"{place}: {self.label} ({self.probability:.3g}), not {against}"
+        return f"{place}: {self.label} ({self.probability:.3g}){against}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same in types that JSON knows; infinite numbers are the texts "inf" and "-inf"."""

@@ -30,7 +30,7 @@ from crfkit.models.explanations.explanation import Explanation, ExplanationPart
 from crfkit.structures import END, START
 
 LEFT, RIGHT = "what comes from the left", "what comes from the right"
-_ROUNDING = 1e-12  # what is smaller is no part
+ROUNDING = 1e-12  # what is smaller is no part
 
 
 def explain_position(ask: EncodedInput, weights: Float64s, i: int, label: Any, against: Any) -> Explanation:
@@ -45,7 +45,8 @@ def explain_position(ask: EncodedInput, weights: Float64s, i: int, label: Any, a
         raise LabelError(f"label and against are both {label!r}, expected two labels")
     with ask.explain_impossible():
         a, b, given_a, given_b = ask.answerer.explain(ask.design, 0, i, a, b)
-    features = list(feature_parts(ask, weights, i, label_difference(len(classes), a, b)))
+    difference = label_difference(len(classes), a, b)
+    features = feature_parts(ask, weights, i, difference)
     log_p, log_q = given_a.log_probability, given_b.log_probability
     if -math.inf in (log_p, log_q):
         if log_p == log_q:
@@ -56,7 +57,7 @@ def explain_position(ask: EncodedInput, weights: Float64s, i: int, label: Any, a
     else:
         log_odds = log_p - log_q
         rest = given_a.own - given_b.own - math.fsum(part.value for part in features)
-        parts = [*features, *own_parts(ask, weights, i, a, b, rest)]
+        parts = [*features, *own_parts(ask, weights, i, difference, rest)]
         parts += _context_parts(classes, a, b, given_a, given_b)
     odds = math.exp(log_p), math.exp(log_q), log_odds
     return Explanation("label", i, i + 1, classes[a], classes[b], *odds, tuple(parts))
@@ -91,7 +92,7 @@ def label_difference(n_labels: int, a: int, b: int) -> Float64s:
 
 def feature_parts(
     ask: EncodedInput, weights: Float64s, i: int, coefficients: Float64s, place: str = ""
-) -> Iterator[ExplanationPart]:
+) -> list[ExplanationPart]:
     """What the features of position i add to Σ_b coefficients[b] · score(b), those that add 0 apart; largest first."""
     potentials, dataset = ask.model.potentials, ask.dataset
     begin, end = dataset.states.position_ptr[i : i + 2].tolist()
@@ -110,34 +111,32 @@ def feature_parts(
         table = weights[first : first + len(row) * feature_map.n_labels].reshape(len(row), -1)
         columns = zip((row * (table @ coefficients)).tolist(), range(len(row)), strict=True)
         found += [ExplanationPart(f"{block}[{k}]{place}", score, "feature") for score, k in columns if score]
-    found.sort(key=_by_size)
-    yield from found
-
-
-def _by_size(part: ExplanationPart) -> float:
-    return -abs(part.value)
+    found.sort(key=lambda part: -abs(part[1]))
+    return found
 
 
 def own_parts(
-    ask: EncodedInput, weights: Float64s, i: int, a: int, b: int, rest: float
+    ask: EncodedInput, weights: Float64s, i: int, coefficients: Float64s, rest: float, place: str = ""
 ) -> Iterator[ExplanationPart]:
-    """The start, the end, and what else of the scores of a position is none of its features."""
+    """Of Σ_b coefficients[b] · score(b) at position i what is not features, `rest`: the start, the end, and all else."""
+    if abs(rest) <= ROUNDING:
+        return
     feature_map, classes = ask.model.potentials.feature_map, ask.model.labels.classes
     L = feature_map.n_labels
-    ends = [("start", feature_map.arc_before, feature_map.arc_after)] if i == 0 else []
+    label = classes[int(np.argmax(coefficients))]
+    ends = []
+    if i == 0:
+        ends.append(("start", f"start → {label}", feature_map.arc_before, feature_map.arc_after))
     if i + 1 == ask.ptr[-1]:
-        ends.append(("end", feature_map.arc_after, feature_map.arc_before))
-    for group, outside, inside in ends:
-        of_arcs = weights[feature_map.arcs_begin : feature_map.triples_begin]
-        value = 0.0
-        for label, sign in ((a, 1.0), (b, -1.0)):
-            value += sign * float(of_arcs[(outside == L) & (inside == label)].sum())
-        if value and abs(rest) > _ROUNDING:
+        ends.append(("end", f"{label} → end", feature_map.arc_after, feature_map.arc_before))
+    for group, name, outside, inside in ends if ask.model.potentials.ends_at_positions else ():
+        at = np.flatnonzero((outside == L) & (inside < L))
+        value = float(weights[feature_map.arcs_begin + at] @ coefficients[inside[at]])
+        if value:
             rest -= value
-            arrow = f"{group} → {classes[a]}" if group == "start" else f"{classes[a]} → {group}"
-            yield ExplanationPart(arrow, value, group)
-    if abs(rest) > _ROUNDING:
-        yield ExplanationPart("other scores of the position", rest, "rest")
+            yield ExplanationPart(name, value, group)
+    if abs(rest) > ROUNDING:
+        yield ExplanationPart(ask.model.potentials.own_scores + place, rest, "rest")
 
 
 def _context_parts(
@@ -160,7 +159,7 @@ def _context_parts(
         (LEFT, given_a.left - given_b.left, "left"),
         (RIGHT, given_a.right - given_b.right, "right"),
     ):
-        if abs(value) > _ROUNDING:
+        if abs(value) > ROUNDING:
             yield ExplanationPart(text, value, group)
 
 

@@ -34,6 +34,7 @@ class SegmentPotentials(StructurePotentials):
     segments: SegmentMap
 
     reads_inputs = True
+    ends_at_positions = False
 
     @classmethod
     def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:
@@ -82,6 +83,12 @@ class SegmentPotentials(StructurePotentials):
         """Those of functions, then lengths, and features of segments."""
         n_pairs = len(self.segments.pair_types)
         return {**self.beside.own_blocks, "lengths": self.segments.n_weights - n_pairs, "segments": n_pairs}
+
+    @property
+    def own_scores(self) -> str:
+        """Lengths and features of segments, beside feature functions."""
+        of_segments = "lengths and features of segments that end here"
+        return of_segments if self.functions is None else f"feature functions, {of_segments}"
 
     @property
     def needs_inputs(self) -> bool:

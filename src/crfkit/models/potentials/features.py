@@ -71,6 +71,9 @@ class FeaturePotentials:
     lists_outputs: ClassVar[bool] = False  # impossible sequences are refused before the core sees the input
     local: ClassVar[bool] = False  # normalised at each position
     labels_positions: ClassVar[bool] = True  # outputs are label sequences
+    ends_at_positions: ClassVar[bool] = (
+        True  # the weights of start and end score the first and the last position
+    )
 
     @classmethod
     def encode_training(
@@ -134,6 +137,11 @@ class FeaturePotentials:
         n_columns = sum(self.feature_map.dense.values())
         own = sum(self.own_blocks.values())
         return len(encoder.vocabulary) + len(encoder.arc_vocabulary) + n_columns + own
+
+    @property
+    def own_scores(self) -> str:
+        """What scores a position beside its features, the start and the end."""
+        return "other scores of the position"
 
     @property
     def needs_inputs(self) -> bool:

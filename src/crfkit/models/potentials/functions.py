@@ -64,6 +64,11 @@ class FunctionPotentials(FeaturePotentials):
         named = (function.name for function in self.functions.functions)
         return dict(zip(named, self.functions.sizes, strict=True))
 
+    @property
+    def own_scores(self) -> str:
+        """The functions."""
+        return "feature functions"
+
     def encode(self, X: Any) -> Dataset:
         """Only the lengths of the inputs."""
         return self.functions.functions.dataset(X)
@@ -122,6 +127,11 @@ class StructurePotentials(FeaturePotentials):
         if self.functions is None:
             return FeaturePotentials(self.encoder, self.feature_map)
         return FunctionPotentials(self.encoder, self.feature_map, self.functions)
+
+    @property
+    def own_scores(self) -> str:
+        """As without the structure."""
+        return self.beside.own_scores
 
     @classmethod
     def encode_training(
