@@ -248,7 +248,7 @@ def _parts(
         ("out of the span", arcs[out], "transition"),
         (LEFT, math.fsum([a.left - b.left, *own[:into], *arcs[:into]]), "left"),
         (RIGHT, math.fsum([a.right - b.right, *own[out:], *arcs[out + 1 :]]), "right"),
-        ("how many ways there are", a.entropy - b.entropy, "rest"),
+        ("number of alternatives", a.entropy - b.entropy, "rest"),
     ):
         if abs(value) > ROUNDING:
             yield ExplanationPart(name, value, group)
