@@ -56,9 +56,14 @@ const HyperpathKernels hyperpath_kernels = {weigh_within};
 extern const EisnerKernels eisner_kernels;
 const EisnerKernels eisner_kernels = {eisner_inside<SumsOfProducts>, eisner_outside,
                                       eisner_inside<MaximaOfSums>};
-extern const SiblingKernels sibling_kernels;
-const SiblingKernels sibling_kernels = {sibling_inside<SumsOfProducts>, sibling_outside,
-                                        sibling_inside<MaximaOfSums>, raise_row, weigh_sums};
+extern const SiblingKernels sibling_kernels = {place_siblings<ExpOfSums>,
+                                               place_siblings<PlainScores>,
+                                               sibling_inside<SumsOfProducts>,
+                                               sibling_outside,
+                                               sibling_inside<MaximaOfSums>,
+                                               write_siblings,
+                                               raise_row,
+                                               weigh_sums};
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};

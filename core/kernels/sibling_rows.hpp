@@ -7,8 +7,9 @@
 namespace crfkit {
 
 // Numbers of the spans i … j of n places, as in trees/projective_graph.hpp, in several arrays [n, stride]:
-// rows by i, and behind each row at least kPad numbers that are 0 (−inf for maxima). Numbers of siblings (i,
-// k, j), i < k < j, stand in rows of j = k + 1 … n − 1 for each i and k, padded likewise to whole vectors.
+// rows by i, aligned and padded to whole vectors; what is no span, before i and behind the end, is 0 (−inf
+// for maxima). Numbers of siblings (i, k, j), i < k < j, stand in a row for each i and k, from the last whole
+// vector at or before k + 1 on.
 struct SiblingChart {
     enum Array : std::int64_t {
         kFirstRight,   // weight of j as the first right dependent of i: exp((i, i, j))
@@ -36,12 +37,39 @@ struct SiblingChart {
     std::int64_t n;               // places
     double scale;                 // 1 / Z, for the outside pass
 
-    std::int64_t stride() const { return (n + kPad - 1) / kPad * kPad + kPad; }
+    std::int64_t stride() const { return padded(n); }
     double* row(Array which, std::int64_t i) const { return numbers + (which * n + i) * stride(); }
+    // The weight of (i, k, j) is the number j − begin(k) of this row.
+    double* right_row(std::int64_t i, std::int64_t k) const { return right + row_ptr[i * n + k]; }
+    double* left_row(std::int64_t i, std::int64_t k) const { return left + row_ptr[i * n + k]; }
+    static std::int64_t begin(std::int64_t k) { return (k + 1) / kPad * kPad; }
+    static std::int64_t padded(std::int64_t size) { return (size + kPad - 1) / kPad * kPad; }
 };
 
-// For doubles, compiled for the processor at hand (sibling_kernels.hpp).
+// Scores of siblings [side, side, side] (head, sibling, dependent) as they are given. Places of the chart
+// begin at number `first` of each axis; places before `least` are no dependents. Vectors are read beyond the
+// ends of rows, so there must be kLeastSide words and the root at least.
+struct SiblingScores {
+    static constexpr std::int64_t kLeastSide = 6;
+
+    const double* siblings;
+    std::int64_t side, first, least;
+    // Added to the scores: of arcs to the right [n, side], rows by head, with kPad numbers behind; of arcs to
+    // the left [n, stride], rows by dependent.
+    const double *arcs_right, *arcs_left;
+
+    const double* row(std::int64_t head, std::int64_t sibling) const {
+        return siblings + ((head + first) * side + sibling + first) * side + first;
+    }
+};
+
+// For doubles, compiled for the processor at hand (sibling_kernels.hpp, sibling_places.hpp).
 struct SiblingKernels {
+    // Fills the weights of siblings, the first ones to the left not: exp(score + that of the arc). The
+    // highest such sum.
+    double (*weigh)(const SiblingChart& chart, const SiblingScores& scores);
+    // The same without arcs and without exp, for maxima.
+    double (*place)(const SiblingChart& chart, const SiblingScores& scores);
     // Fills I, C and S from the weights: sums of products; C(i, i) = 1.
     void (*inside)(const SiblingChart& chart);
     // Fills the outside sums, which hold those of the goal and 0 otherwise. The weights of siblings, first
@@ -49,10 +77,13 @@ struct SiblingKernels {
     void (*outside)(const SiblingChart& chart);
     // I, C and S as maxima of sums, of scores in place of weights; C(i, i) = 0.
     void (*viterbi)(const SiblingChart& chart);
+    // The numbers of siblings into an array [side, side, side] of which `siblings` is the first place: all
+    // rows of places, those of first ones not. `planes` [kPad, n, stride] is overwritten.
+    void (*write)(const SiblingChart& chart, std::int64_t side, double* planes, double* siblings);
     // x_j = max(x_j, y_j)
     void (*raise)(double* x, const double* y, std::int64_t n);
     // out_j = exp(x_j + y_j), x + y ≤ 0 but for rounding; 0 for −inf and where it would be subnormal.
-    void (*weigh)(const double* x, const double* y, std::int64_t n, double* out);
+    void (*weigh_row)(const double* x, const double* y, std::int64_t n, double* out);
 };
 
 // The fastest table that this processor can run.

@@ -12,9 +12,6 @@ namespace crfkit {
 
 using Chart = SiblingChart;
 
-// How many rows are transposed at once; rows of siblings are padded to whole multiples of it.
-constexpr std::int64_t kTile = SiblingChart::kPad;
-
 // Places are the words and, where several words may hang on it, the root before them; the one dependent of
 // the root is chosen at the end.
 void EisnerSiblings::lay_out(const Scores& scores, std::int64_t n_arrays, double around) {
@@ -32,7 +29,7 @@ void EisnerSiblings::lay_out(const Scores& scores, std::int64_t n_arrays, double
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t k = i + 1; k < n; ++k) {
             row_ptr_[i * n + k] = size;
-            size += (n - 1 - k + Chart::kPad - 1) / Chart::kPad * Chart::kPad;
+            size += Chart::padded(n) - (k + 1 < n ? Chart::begin(k) : Chart::padded(n));
         }
     siblings_.assign(2 * size, around);
     chart_.numbers = numbers_.data();
@@ -41,13 +38,10 @@ void EisnerSiblings::lay_out(const Scores& scores, std::int64_t n_arrays, double
     chart_.left = siblings_.data() + size;
 }
 
-// Every tree has one arc and one sibling for each word m: the best of their sums, over all heads and
-// siblings, is subtracted, which changes no probability. `total` is what all trees lose. False where a word
-// has none.
-bool EisnerSiblings::shift(const Scores& scores, double* total) {
+// The best sum of an arc into m and its siblings, over all heads and siblings.
+void EisnerSiblings::find_best_parts(const Scores& scores) {
     const std::int64_t side = n_words_ + 1;
     const auto raise = sibling_kernels().raise;
-    bases_.resize(static_cast<std::size_t>(side * side));
     shifts_.assign(static_cast<std::size_t>(side), kNever);
     for (std::int64_t h = 0; h < side; ++h) {
         highest_.assign(static_cast<std::size_t>(side), kNever);
@@ -57,62 +51,60 @@ bool EisnerSiblings::shift(const Scores& scores, double* total) {
         for (std::int64_t s = 1; s < h; ++s) raise(highest_.data() + 1, of_head + s * side + 1, s - 1);
         for (std::int64_t s = h + 1; s < side && (h > 0 || first_ == 0); ++s)
             raise(highest_.data() + s + 1, of_head + s * side + s + 1, side - s - 1);
-        double* const bases = bases_.data() + h * side;
-        for (std::int64_t m = 0; m < side; ++m) {
-            bases[m] = m == 0 || m == h ? kNever : scores.arcs[h * side + m];
-            shifts_[m] = std::max(shifts_[m], bases[m] + highest_[m]);
-        }
+        for (std::int64_t m = 1; m < side; ++m)
+            if (m != h) shifts_[m] = std::max(shifts_[m], scores.arcs[h * side + m] + highest_[m]);
     }
+}
+
+// The same for dependents without siblings: a first guess, at a fraction of the price.
+void EisnerSiblings::find_best_first(const Scores& scores) {
+    const std::int64_t side = n_words_ + 1;
+    shifts_.assign(static_cast<std::size_t>(side), kNever);
+    for (std::int64_t h = 0; h < side; ++h) {
+        const double *const arcs = scores.arcs + h * side, *const siblings =
+                                                               scores.siblings + (h * side + h) * side;
+        for (std::int64_t m = 1; m < side; ++m)
+            if (m != h) shifts_[m] = std::max(shifts_[m], arcs[m] + siblings[m]);
+    }
+}
+
+// Every tree has one arc and one sibling for each word: subtracting a number for each word changes no
+// probability. `total` is what all trees lose. False where a word has no such number.
+bool EisnerSiblings::shift(const Scores& scores, double* total) {
+    const std::int64_t n = chart_.n, side = n_words_ + 1, wide = chart_.stride();
     Total sum;
     for (std::int64_t m = 1; m < side; ++m) {
         if (!(std::abs(shifts_[m]) < std::numeric_limits<double>::infinity())) return false;
         sum.add(shifts_[m]);
     }
     *total = sum.value();
-    shifts_[0] = 0;
+    bases_.resize(static_cast<std::size_t>(side * side + Chart::kPad));
     for (std::int64_t h = 0; h < side; ++h)
-        for (std::int64_t m = 1; m < side; ++m) bases_[h * side + m] -= shifts_[m];
+        for (std::int64_t m = 1; m < side; ++m)
+            bases_[h * side + m] = m == h ? kNever : scores.arcs[h * side + m] - shifts_[m];
+    transposed_.assign(static_cast<std::size_t>(n * wide), 0.0);
+    for (std::int64_t i = 1 - first_; i < n; ++i)
+        for (std::int64_t h = i + 1; h < n; ++h)
+            transposed_[i * wide + h] = bases_[(h + first_) * side + i + first_];
     return true;
 }
 
-// Numbers of siblings into the chart, by write(of siblings, of arcs, how many, out). Those with a head to the
-// right of their dependent are transposed: the rows of the chart have the place that is farther right.
-template <class Write>
-void EisnerSiblings::place(const Scores& scores, const Write& write) {
-    const std::int64_t n = chart_.n, side = n_words_ + 1, first = first_;
-    const auto siblings = [&](std::int64_t h, std::int64_t s) {
-        return scores.siblings + ((h + first) * side + s + first) * side;  // of places
-    };
-    const auto bases = [&](std::int64_t h) { return bases_.data() + (h + first) * side; };
-    const std::int64_t least = 1 - first;  // the first place that may be a dependent
-    tile_.resize(static_cast<std::size_t>(kTile * chart_.stride()));
-    for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t after = i + 1;
-        write(siblings(i, i) + after + first, bases(i) + after + first, n - after,
-              chart_.row(Chart::kFirstRight, i) + after);
-        for (std::int64_t k = after; k < n; ++k)
-            write(siblings(i, k) + k + 1 + first, bases(i) + k + 1 + first, n - 1 - k,
-                  chart_.right + chart_.row_ptr[i * n + k]);
-    }
-    const std::int64_t wide = chart_.stride();
+// Numbers of siblings into the chart: by `all`, and of first ones to the left, row by row, by `row`. The
+// highest sum.
+template <class Row>
+double EisnerSiblings::place(const Scores& scores, PlaceKernel all, const Row& row) {
+    const std::int64_t n = chart_.n, side = n_words_ + 1, least = 1 - first_;
+    const auto bases = [&](std::int64_t h) { return bases_.data() + (h + first_) * side + first_; };
+    const SiblingScores given{scores.siblings, side, first_, least, bases(0), transposed_.data()};
+    const double highest = all(chart_, given);
+    row_.resize(static_cast<std::size_t>(n));
     for (std::int64_t k = least + 1; k < n; ++k) {
-        write(siblings(k, k) + 1, bases(k) + 1, k - least, tile_.data() + least);
-        for (std::int64_t i = least; i < k; ++i) chart_.row(Chart::kFirstLeft, i)[k] = tile_[i];
-        for (std::int64_t begin = k + 1; begin < n; begin += kTile) {
-            const std::int64_t n_heads = std::min(kTile, n - begin);
-            for (std::int64_t b = 0; b < n_heads; ++b)
-                write(siblings(begin + b, k) + 1, bases(begin + b) + 1, k - least,
-                      tile_.data() + b * wide + least);
-            for (std::int64_t b = n_heads; b < kTile; ++b)
-                std::fill_n(tile_.data() + b * wide + least, k - least, around_);
-            for (std::int64_t i = least; i < k; ++i) {
-                double* const out = chart_.left + chart_.row_ptr[i * n + k] + begin - k - 1;
-                for (std::int64_t b = 0; b < kTile; ++b) out[b] = tile_[b * wide + i];
-            }
-        }
+        row(given.row(k, k) + least, bases(k) + least, k - least, row_.data() + least);
+        for (std::int64_t i = least; i < k; ++i) chart_.row(Chart::kFirstLeft, i)[k] = row_[i];
     }
     root_.resize(static_cast<std::size_t>(n));
-    if (first_ == 1) write(scores.siblings + 1, bases_.data() + 1, n, root_.data());
+    if (first_ == 1) row(scores.siblings + 1, bases_.data() + 1, n, root_.data());
+    return highest;
 }
 
 // Z from the widest spans: Σ_r C←(0, r) exp(score of r as the root's dependent) C→(r, n − 1), or C→ of all.
@@ -158,53 +150,60 @@ void EisnerSiblings::write_arcs(double* arcs) const {
 // The weights have become probabilities. A row of (head, sibling) has dependents on the far side of the
 // sibling; where that is the head, on both sides.
 void EisnerSiblings::write_siblings(double* siblings) {
-    const std::int64_t n = chart_.n, side = n_words_ + 1, wide = chart_.stride();
-    const auto row = [&](std::int64_t h, std::int64_t s) {
-        double* const out = siblings + ((h + first_) * side + s + first_) * side;
-        out[0] = 0;
-        return out + first_;  // of places
-    };
-    if (first_ == 1) {  // what the root has no part in
-        std::fill(siblings, siblings + side * side, 0.0);
-        for (std::int64_t h = 1; h < side; ++h) std::fill_n(siblings + h * side * side, side, 0.0);
-        std::copy_n(root_.data(), n, siblings + 1);
-    }
+    const std::int64_t n = chart_.n, side = n_words_ + 1;
+    planes_.resize(Chart::kPad * n * chart_.stride());
+    sibling_kernels().write(chart_, side, planes_.data(),
+                            siblings + (first_ * side + first_) * side + first_);
     for (std::int64_t h = 0; h < n; ++h) {
-        double* const own = row(h, h);
+        double* const own = siblings + (h + first_) * (side + 1) * side + first_;
         for (std::int64_t i = 0; i < h; ++i) own[i] = chart_.row(Chart::kFirstLeft, i)[h];
         own[h] = 0;
         std::copy(chart_.row(Chart::kFirstRight, h) + h + 1, chart_.row(Chart::kFirstRight, h) + n,
                   own + h + 1);
-        for (std::int64_t s = h + 1; s < n; ++s) {
-            double* const out = row(h, s);
-            std::fill(out, out + s + 1, 0.0);
-            std::copy_n(chart_.right + chart_.row_ptr[h * n + s], n - 1 - s, out + s + 1);
-        }
     }
-    for (std::int64_t k = 0; k < n; ++k)
-        for (std::int64_t begin = k + 1; begin < n; begin += kTile) {
-            for (std::int64_t i = 0; i < k; ++i) {
-                const double* const from = chart_.left + chart_.row_ptr[i * n + k] + begin - k - 1;
-                for (std::int64_t b = 0; b < kTile; ++b) tile_[b * wide + i] = from[b];
-            }
-            for (std::int64_t b = 0; b < std::min(kTile, n - begin); ++b) {
-                double* const out = row(begin + b, k);
-                std::copy_n(tile_.data() + b * wide, k, out);
-                std::fill(out + k, out + n, 0.0);
-            }
-        }
+    if (first_ == 0) return;
+    std::fill(siblings, siblings + side * side, 0.0);  // what the root has no part in
+    for (std::int64_t h = 1; h < side; ++h) {
+        double* const of_head = siblings + h * side * side;
+        std::fill_n(of_head, side, 0.0);
+        for (std::int64_t s = 1; s < side; ++s) of_head[s * side] = 0;
+    }
+    std::copy_n(root_.data(), n, siblings + 1);
 }
 
-bool EisnerSiblings::sum(const Scores& scores, double* log_z, double* arcs, double* siblings) {
-    if (scores.n_words < 1 || scores.n_words > kMostWords) return false;
+// Z, of scores from which `shifts_` are subtracted, or 0 where it may have lost digits. No sum exceeds
+// (6.75 exp(highest))^n (sum_range.hpp).
+double EisnerSiblings::sum_shifted(const Scores& scores, double* total) {
+    if (!shift(scores, total)) return 0;
+    const double highest = std::max(place(scores, sibling_kernels().weigh, sibling_kernels().weigh_row), 0.0);
+    if (!stays_finite(n_words_, highest)) return 0;
+    sibling_kernels().inside(chart_);
+    const double partition = close_sums();
+    return keeps_all_digits(partition, n_words_, highest) ? partition : 0;
+}
+
+// The vectors of the kernels reach beyond the rows of very short sentences: these get some more numbers.
+EisnerSiblings::Scores EisnerSiblings::pad_short(const Scores& scores) {
+    const std::int64_t side = scores.n_words + 1;
+    if (side >= SiblingScores::kLeastSide) return scores;
+    given_.assign(static_cast<std::size_t>(side * side * side + 2 * Chart::kPad), 0.0);
+    std::copy_n(scores.siblings, side * side * side, given_.data());
+    return {scores.arcs, given_.data(), scores.n_words, scores.one_root};
+}
+
+bool EisnerSiblings::sum(const Scores& given, double* log_z, double* arcs, double* siblings) {
+    if (given.n_words < 1 || given.n_words > kMostWords) return false;
     const FlushSubnormals flush;
+    const Scores scores = pad_short(given);
     lay_out(scores, arcs ? Chart::kArrays : Chart::kInside, 0.0);
     double total = 0;
-    if (!shift(scores, &total)) return false;
-    place(scores, sibling_kernels().weigh);
-    sibling_kernels().inside(chart_);
-    partition_ = close_sums();
-    if (!keeps_all_digits(partition_, n_words_)) return false;
+    find_best_first(scores);
+    partition_ = sum_shifted(scores, &total);
+    if (partition_ == 0) {
+        find_best_parts(scores);
+        partition_ = sum_shifted(scores, &total);
+    }
+    if (partition_ == 0) return false;
     *log_z = total + std::log(partition_);
     if (!arcs) return true;
     set_goal();
@@ -214,12 +213,13 @@ bool EisnerSiblings::sum(const Scores& scores, double* log_z, double* arcs, doub
     return true;
 }
 
-double EisnerSiblings::best(const Scores& scores, std::int32_t* heads) {
-    if (scores.n_words == 0) return 0;
+double EisnerSiblings::best(const Scores& given, std::int32_t* heads) {
+    if (given.n_words == 0) return 0;
+    const Scores scores = pad_short(given);
     lay_out(scores, Chart::kInside, kNever);
     const std::int64_t n = chart_.n, side = n_words_ + 1;
-    bases_.resize(static_cast<std::size_t>(side * side));  // not read
-    place(scores,
+    bases_.resize(static_cast<std::size_t>(side * side + Chart::kPad));  // not read
+    place(scores, sibling_kernels().place,
           [](const double* x, const double*, std::int64_t size, double* out) { std::copy_n(x, size, out); });
     const double* const arcs = scores.arcs + first_ * (side + 1);
     for (std::int64_t i = 0; i < n; ++i)
@@ -253,7 +253,6 @@ double EisnerSiblings::best(const Scores& scores, std::int32_t* heads) {
 
 // The splits of the best spans are found again, where the same sum gives the same bits: the first ones.
 void EisnerSiblings::follow(std::int32_t* heads) {
-    const std::int64_t n = chart_.n;
     const auto at = [&](Chart::Array which, std::int64_t i, std::int64_t j) {
         return chart_.row(which, i)[j];
     };
@@ -279,7 +278,7 @@ void EisnerSiblings::follow(std::int32_t* heads) {
             heads[j + first_ - 1] = static_cast<std::int32_t>(i + first_);
             double highest = at(Chart::kFirstRight, i, j) + at(Chart::kLeft, i + 1, j);
             for (std::int64_t s = i + 1; s < j; ++s)
-                if (const double score = chart_.right[chart_.row_ptr[i * n + s] + j - s - 1] +
+                if (const double score = chart_.right_row(i, s)[j - Chart::begin(s)] +
                                          at(Chart::kArcRight, i, s) + at(Chart::kSpan, s, j);
                     score > highest) {
                     highest = score;
@@ -296,8 +295,8 @@ void EisnerSiblings::follow(std::int32_t* heads) {
             double highest = at(Chart::kFirstLeft, i, j) + at(Chart::kRight, i, j - 1);
             k = j;
             for (std::int64_t s = j - 1; s > i; --s)
-                if (const double score = chart_.left[chart_.row_ptr[i * n + s] + j - s - 1] +
-                                         at(Chart::kSpan, i, s) + at(Chart::kArcLeft, s, j);
+                if (const double score = chart_.left_row(i, s)[j - Chart::begin(s)] + at(Chart::kSpan, i, s) +
+                                         at(Chart::kArcLeft, s, j);
                     score > highest) {
                     highest = score;
                     k = s;

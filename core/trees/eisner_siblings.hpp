@@ -32,9 +32,14 @@ class EisnerSiblings {
 
   private:
     void lay_out(const Scores& scores, std::int64_t n_arrays, double around);
+    Scores pad_short(const Scores& scores);
+    void find_best_parts(const Scores& scores);
+    void find_best_first(const Scores& scores);
     bool shift(const Scores& scores, double* total);
-    template <class Write>
-    void place(const Scores& scores, const Write& write);
+    using PlaceKernel = double (*)(const SiblingChart&, const SiblingScores&);
+    template <class Row>
+    double place(const Scores& scores, PlaceKernel all, const Row& row);
+    double sum_shifted(const Scores& scores, double* total);
     double close_sums() const;
     void set_goal();
     void write_arcs(double* arcs) const;
@@ -47,16 +52,17 @@ class EisnerSiblings {
     };
 
     SiblingChart chart_{};
-    Buffer<double> numbers_, siblings_;
+    Buffer<double> numbers_, siblings_, planes_;
     std::vector<std::int64_t> row_ptr_;
     double around_ = 0;                     // what lies behind the rows: 0 or −inf
     std::int64_t n_arrays_ = 0;             // how many arrays are laid out
     std::int64_t n_words_ = 0, first_ = 0;  // the word, or the root, that is place 0 of the chart
-    double partition_ = 0;                  // Z, of scores from which the best of each word is subtracted
-    std::vector<double> shifts_, highest_;  // [n + 1] the best score of a word; of siblings, for one head
-    std::vector<double> bases_;             // [n + 1, n + 1] scores of arcs, less the best of the word
+    double partition_ = 0;                  // Z, of scores from which the shifts are subtracted
+    std::vector<double> shifts_, highest_;  // [n + 1] what a word loses; its best siblings, for one head
+    std::vector<double> bases_;             // [n + 1, n + 1] scores of arcs, less the shift of the word
+    std::vector<double> transposed_;        // [n, stride] the same of arcs to the left, rows by dependent
     std::vector<double> root_;              // [n] of the arc from the root, where it has one dependent
-    std::vector<double> tile_;              // some rows that are transposed
+    std::vector<double> row_, given_;       // a row of first siblings; scores of a very short sentence
     std::vector<Open> open_;
 };
 

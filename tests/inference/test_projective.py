@@ -135,6 +135,20 @@ def test_charts_of_siblings_far_apart() -> None:
             np.testing.assert_allclose(fast[2], engine[2], rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("height", [3.0, 14.0, 40.0, 900.0])
+def test_charts_of_siblings_far_above_first_dependents(height: float, single_root: bool) -> None:
+    random, n = np.random.default_rng(int(height)), 30
+    arcs, siblings = random.normal(size=(n + 1, n + 1)), random.normal(size=(n + 1, n + 1, n + 1))
+    first = np.eye(n + 1, dtype=bool)[:, :, np.newaxis]  # (h, h, m): m has no sibling
+    siblings = np.where(first, siblings, siblings + height)
+    siblings[3, 3] = -np.inf  # 3 has no dependents
+    fast = in_core(_core.ScoredProjectiveTrees, [arcs], single_root, [siblings]).marginals()
+    engine = in_core(_core.ProjectiveTreesByEngine, [arcs], single_root, [siblings]).marginals()
+    for found, expected in zip(fast, engine, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-10)
+
+
 def test_sums_that_leave_the_range_of_doubles() -> None:
     """The best arcs into the words form cycles: every tree is far below them, about as far as doubles reach or farther."""
     random, n = np.random.default_rng(0), 40
