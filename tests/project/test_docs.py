@@ -35,6 +35,7 @@ import crfkit
 from crfkit.cli import main
 from crfkit.features import PRESETS
 from crfkit.features.templates import FUNCTIONS
+from tests.project.page_server import PageServer, without_blanks
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
@@ -61,6 +62,8 @@ NEEDS = {  # page or module, and those within it → optional packages without w
     "crfkit.compat.torchcrf": ("torch",),
     "crfkit.data.frames": ("narwhals", "polars"),
     "crfkit.integrations.spacy": ("spacy",),
+    "crfkit.serve": ("starlette", "uvicorn"),
+    "serving": ("starlette", "uvicorn", "httpx"),
 }
 
 FENCE = re.compile(r"^(?P<ticks>```+)(?P<info>[^`\n]*)\n(?P<text>.*?)^(?P=ticks)$", re.DOTALL | re.MULTILINE)
@@ -109,9 +112,17 @@ class Runner:
         self.name = name
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.printed: str | None = None  # by the Python block before
+        self.server: PageServer | None = None  # that the page has started
 
     def run(self, page: str) -> int:
         """Run everything; how many examples there were."""
+        try:
+            return self.run_blocks(page)
+        finally:
+            if self.server is not None:
+                self.server.stop()
+
+    def run_blocks(self, page: str) -> int:
         n_run = 0
         for block in blocks_of(page):
             if block.file is not None:
@@ -154,6 +165,13 @@ class Runner:
             where = f"{self.name}:{block.line}: {command}"
             if command == "echo $?":
                 self.compare(block.line, shown, str(status))
+            elif command.startswith("crfkit serve ") and command.endswith(" &"):
+                self.server = PageServer(command)
+                self.compare(block.line, shown, self.server.printed)
+            elif command.startswith("curl ") and self.server is not None:
+                n_run += 1
+                printed = self.server.curl(command)
+                self.compare(block.line, without_blanks(shown), without_blanks(printed))
             elif command.startswith("crfkit "):
                 status, printed = crfkit_command(command)
                 n_run += 1

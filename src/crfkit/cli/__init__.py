@@ -27,6 +27,7 @@ _COMMANDS = {
     "inspect": "inspect",
     "convert": "convert",
     "infer": "infer",
+    "serve": "serve",
     "demo": "demo",
 }
 

@@ -1,0 +1,125 @@
+"""A server of its own: uvicorn, signals, and the end of all that was begun."""
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from crfkit.errors import ArgumentError
+from crfkit.serve.app import make_app
+from crfkit.serve.guard import LOCAL_HOSTS
+from crfkit.serve.limits import Limits
+from crfkit.serve.protocol import bounded_protocol
+from crfkit.serve.store import Loader, ModelStore
+
+LOGGER = logging.getLogger("crfkit.serve")
+RELOAD_SECONDS = 1.0
+SHUTDOWN_SECONDS = 30
+BACKLOG = 1024  # connections that wait to be accepted
+
+
+def serve(
+    models: Mapping[str, Any],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    limits: Limits | None = None,
+    loader: Loader | None = None,
+    n_threads: int | None = None,
+    reload_models: bool = False,
+    allowed_hosts: Collection[str] = (),
+    train: bool = False,
+    save_dir: Path | None = None,
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serve models over HTTP until SIGINT or SIGTERM; requests that are under way are answered first.
+
+    `models` are trained models, or paths of model files, by name; the first one is the default. SIGHUP reads the files
+    again, and `reload_models` does when they change. `port` 0 takes a free one; `started` is called with the address.
+    On a loopback address, only requests to its names and to `allowed_hosts` are answered. Other options as for `make_app`.
+    """
+    limits = limits or Limits()
+    options = {} if loader is None else {"loader": loader}
+    store = ModelStore(models, limits, n_threads=n_threads, **options)
+    try:
+        listening = _listen(host, port)
+        app = make_app(
+            store,
+            allowed_hosts=_hosts(host, allowed_hosts),
+            reload_seconds=RELOAD_SECONDS if reload_models else None,
+            train=train,
+            save_dir=save_dir,
+        )
+        config = uvicorn.Config(
+            app,
+            http=bounded_protocol(limits),
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=True,
+            proxy_headers=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=limits.keep_alive_seconds,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+        server = uvicorn.Server(config)
+        with listening, _reload_on_hangup(store):
+            address = _address(host, listening)
+            if started is not None:
+                started(address)
+            server.run(sockets=[listening])
+    finally:
+        store.close()
+
+
+def _hosts(host: str, allowed: Collection[str]) -> list[str] | None:
+    """The hosts that are answered: on a loopback address its names, so that no other page can be led there."""
+    if host in LOCAL_HOSTS:
+        return [*LOCAL_HOSTS, *allowed]
+    return list(allowed) or None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # asyncio sends small answers at once (TCP_NODELAY) where the protocol is named: else they wait 40 ms for others.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)  # from now on nobody is refused
+    except OSError as error:
+        raise ArgumentError(
+            f"{host}:{port}: the server cannot listen there ({error.strerror or error})"
+        ) from None
+    return listening
+
+
+def _address(host: str, listening: socket.socket) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listening.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def _reload_on_hangup(store: ModelStore) -> Iterator[None]:
+    """SIGHUP reads the model files again, beside the event loop."""
+    if not hasattr(signal, "SIGHUP"):
+        yield
+        return
+
+    def reload(*_: object) -> None:
+        threading.Thread(target=store.reload, name="crfkit-reload", daemon=True).start()
+
+    before = signal.signal(signal.SIGHUP, reload)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
