@@ -69,3 +69,4 @@ ARC_TEMPLATES = _table("""
 73 head.upos, dep.upos, agreement
 74 head.upos, dep.upos, morphology of both
 """)
+"""What each template of arc features looks at, by its number."""
