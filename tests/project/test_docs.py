@@ -57,6 +57,7 @@ NEEDS = {  # page or module, and those within it → optional packages without w
     "neural": ("torch",),
     "dataframes": ("narwhals", "polars", "pandas"),
     "notebooks": ("IPython",),
+    "reports": ("jinja2", "matplotlib"),
     "integrations": ("spacy", "torch"),
     "crfkit.nn": ("torch",),
     "crfkit.compat.torchcrf": ("torch",),

@@ -90,6 +90,7 @@ class Piece(NamedTuple):
     predicted: str | None
     gold_begins: bool
     predicted_begins: bool
+    is_error: bool  # the rest is context
 
 
 def mark_words(
@@ -101,13 +102,13 @@ def mark_words(
     for one in (*gold, *predicted):
         cuts.update(at for at in (one.start, one.end) if first < at < last)
     edges = sorted(cuts)
-    pieces = [Piece("…", None, None, False, False)] if first else []
+    pieces = [Piece("…", None, None, False, False, False)] if first else []
     for begin, end in pairwise(edges):
         text = " ".join(words[begin:end])
         covering = [next((s for s in some if s.start <= begin < s.end), None) for some in (gold, predicted)]
         labels = [None if s is None else str(s.label) for s in covering]
         begins = [s is not None and begin in (s.start, first) for s in covering]
-        pieces.append(Piece(text, labels[0], labels[1], begins[0], begins[1]))
+        pieces.append(Piece(text, labels[0], labels[1], begins[0], begins[1], span[0] <= begin < span[1]))
     if last < len(words):
-        pieces.append(Piece("…", None, None, False, False))
+        pieces.append(Piece("…", None, None, False, False, False))
     return pieces

@@ -55,7 +55,8 @@ def check_packages() -> None:
             importlib.import_module(name)
         except ImportError:
             raise MissingPackageError(
-                f"a report needs {name}, which is not installed: pip install 'crfkit[report]'"
+                f"a report needs {name}, which is not installed: pip install {' '.join(_PACKAGES)} "
+                "(the extra `report` of crfkit)"
             ) from None
 
 

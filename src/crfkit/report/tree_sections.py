@@ -113,9 +113,9 @@ def worst_trees(results: TreeResults) -> Section | None:
     if not rated:
         return None
     shown = []
-    for share, _, n in sorted(rated)[:N_TREES]:
+    for _, n_wrong, n in sorted(rated)[:N_TREES]:
         picture = draw_tree(results.predicted[n], results.gold[n]).svg
-        shown.append({"number": n + 1, "n_wrong": -share, "svg": picture, "n_words": len(results.words[n])})
+        shown.append({"number": n + 1, "n_wrong": -n_wrong, "svg": picture, "n_words": len(results.words[n])})
     return Section("trees", "Worst trees", {"trees": shown, "longest": LONGEST, "shortest": SHORTEST})
 
 

@@ -43,7 +43,7 @@ def write_report(
         n_errors, n_explanations how many errors to list (200), and how many of these to explain (40)
         n_samples, seed          samples of the paired bootstrap (10,000), and the seed of all that is drawn (0)
 
-    MissingPackageError without Jinja2 and Matplotlib: `pip install 'crfkit[report]'`.
+    MissingPackageError without Jinja2 and Matplotlib, which the extra `report` installs.
     """
     check_packages()
     check_writable(path)
