@@ -137,5 +137,6 @@ def test_a_model_without_a_report(column_files: None) -> None:
 def test_missing_packages_are_named(chunks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert complaint("report", chunks, "chunks.txt") == (
-        "crfkit: a report needs matplotlib, which is not installed: pip install jinja2 matplotlib (the extra `report` of crfkit)"
+        "crfkit: a report needs matplotlib, which is not installed: pip install jinja2 matplotlib "
+        "(the extra `report` of crfkit)"
     )
