@@ -188,6 +188,21 @@ def test_the_number_of_errors_is_limited(names: CRF, test_set: Any, tmp_path: Pa
     assert "There is none" in none.find("errors").text
 
 
+def test_errors_are_explained(names: CRF, test_set: Any, tmp_path: Path) -> None:
+    X, y = test_set
+    wrong = [["B-LOC" if label == "B-PER" else label for label in labels] for labels in y]
+    page = page_of(tmp_path / "r.html", names, X, wrong, n_explanations=3)
+    tables = page.find("list").all("table")
+    assert len(tables) == 3
+    for table, one in zip(tables, find_mistakes(ask(names, X, wrong)), strict=False):
+        gold, predicted = wrong[one.sequence], names.predict([X[one.sequence]])[0]
+        i = next(k for k in range(*one.span) if gold[k] != predicted[k])
+        why = names.explain(X[one.sequence], i, predicted[i], gold[i])
+        assert f"log-odds {why.log_odds:+.3f}" in table.text.replace("−", "-")
+        values = [float(row[2].replace("−", "-")) for row in rows_of(table)[1:]]
+        assert sum(values) == pytest.approx(why.log_odds, abs=0.0005 * (len(values) + 1))
+
+
 def test_known_words(names: CRF, test_set: Any, tmp_path: Path) -> None:
     X, y = test_set
     known = KnownWords.of_model(names)

@@ -85,6 +85,21 @@ def test_wrong_arcs(parser: Parser, sentences: list[Sentence], tmp_path: Path) -
     assert {item.attributes["data-kind"] for item in items} <= {"head", "relation", "both"}
 
 
+def test_wrong_heads_are_explained(parser: Parser, sentences: list[Sentence], tmp_path: Path) -> None:
+    page = page_of(tmp_path / "r.html", parser, sentences, n_explanations=4)
+    tables = page.find("list").all("table")
+    assert len(tables) == 4
+    wrong = [
+        word
+        for words in ask_trees(parser, sentences, lambda stage: None).words
+        for word in words
+        if not word.head_is_right
+    ]
+    first = max(wrong, key=lambda word: word.probability)
+    why = parser.explain_arc(sentences[first.sentence], first.number, first.predicted.head, first.gold.head)
+    assert f"log-odds {why.log_odds:+.3f}" in tables[0].text.replace("−", "-")
+
+
 def test_lengths_and_distances_cover_all_words(parser: Parser, sentences: list[Sentence]) -> None:
     results = ask_trees(parser, sentences, lambda stage: None)
     report = results.report

@@ -1,6 +1,5 @@
 """The section of errors: those that the model was surest of, with their sentences and explanations."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +9,10 @@ from crfkit.report.label_results import LabelResults
 from crfkit.report.label_sections import names_of
 from crfkit.report.mistakes import KINDS, Mistake, find_mistakes, mark_words
 from crfkit.report.page import Section
+from crfkit.report.shared_sections import describe_explanation
 from crfkit.structures import Span
 
 COLOURS = 8  # of types; they repeat
-N_PARTS = 10  # of an explanation
 
 
 def errors(model: CRF[Any], results: LabelResults, *, n_errors: int, n_explanations: int) -> Section:
@@ -79,18 +78,7 @@ def _explain(model: CRF[Any], results: LabelResults, one: Mistake) -> dict[str, 
         label.get(gold[position]),
         allowed=None if results.allowed is None else results.allowed[one.sequence],
     )
-    parts = sorted(why.parts, key=lambda part: -abs(part.value))
-    shown, others = parts[:N_PARTS], parts[N_PARTS:]
-    return {
-        "word": results.words[one.sequence][position],
-        "label": str(why.label),
-        "against": str(why.against),
-        "log_odds": why.log_odds,
-        "parts": shown,
-        "n_others": len(others),
-        "others": math.fsum(part.value for part in others),
-        "largest": max((abs(part.value) for part in shown if math.isfinite(part.value)), default=1.0) or 1.0,
-    }
+    return describe_explanation(why, results.words[one.sequence][position], str(why.label), str(why.against))
 
 
 def _described(words: Sequence[str], span: Span) -> dict[str, Any]:

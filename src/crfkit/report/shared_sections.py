@@ -1,14 +1,17 @@
-"""Sections that reports on labels and on trees share: confusions, and how good probabilities are."""
+"""What reports on labels and on trees share: confusions, how good probabilities are, explanations of errors."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from crfkit.evaluation import Confusion, Counts, span_calibration, span_precision_recall
+from crfkit.models import Explanation
 from crfkit.report.page import Section
 from crfkit.report.plots import draw_calibration, draw_precision_recall
 
 LEAST = 0.01  # probability of the spans and arcs that are counted
 MATRIX = 16  # labels of the confusion table
+N_PARTS = 10  # of an explanation
 THRESHOLDS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -73,3 +76,20 @@ def probability_section(
             "exact": exact,
         },
     )
+
+
+def describe_explanation(why: Explanation, word: str, label: str, against: str) -> dict[str, Any]:
+    """The largest parts of an explanation, and the sum of the others, as the macro `why` shows them."""
+    parts = sorted(why.parts, key=lambda part: -abs(part.value))
+    shown, others = parts[:N_PARTS], parts[N_PARTS:]
+    finite = [abs(part.value) for part in shown if math.isfinite(part.value)]
+    return {
+        "word": word,
+        "label": label,
+        "against": against,
+        "log_odds": why.log_odds,
+        "parts": shown,
+        "n_others": len(others),
+        "others": math.fsum(part.value for part in others),
+        "largest": max(finite, default=1.0) or 1.0,
+    }

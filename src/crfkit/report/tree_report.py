@@ -36,7 +36,7 @@ def tree_page(
         relations(results),
         _comparison(results, options, progress),
         worst_trees(results),
-        wrong_arcs(results, options.n_errors),
+        wrong_arcs(parser, results, n_errors=options.n_errors, n_explanations=options.n_explanations),
         lengths(results),
         distances(results),
         confusion_section(_confusion(results), "relations"),

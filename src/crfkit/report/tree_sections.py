@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from crfkit.evaluation import Counts, Share, relation_of
+from crfkit.models import Parser
 from crfkit.report.page import Section
 from crfkit.report.plots import Bars, draw_bars
+from crfkit.report.shared_sections import describe_explanation
 from crfkit.report.tree_picture import draw_tree
 from crfkit.report.tree_results import ParsedWord, TreeResults
 from crfkit.report.words import KnownWords
@@ -119,13 +121,21 @@ def worst_trees(results: TreeResults) -> Section | None:
     return Section("trees", "Worst trees", {"trees": shown, "longest": LONGEST, "shortest": SHORTEST})
 
 
-def wrong_arcs(results: TreeResults, n_errors: int) -> Section:
-    """Wrong arcs, those that the parser was surest of first."""
+def wrong_arcs(parser: Parser, results: TreeResults, *, n_errors: int, n_explanations: int) -> Section:
+    """Wrong arcs, those that the parser was surest of first; the first wrong heads of these are explained."""
     found = sorted(
         (word for word in results.all_words() if not word.is_right),
         key=lambda word: (-word.probability, word.sentence, word.number),
     )
-    items = [_item(results, word) for word in found[:n_errors]]
+    shown = found[:n_errors]
+    explained = [word for word in shown if not word.head_is_right][:n_explanations]
+    items = [
+        {
+            **_item(results, word),
+            "explanation": _explain(parser, results, word) if word in explained else None,
+        }
+        for word in shown
+    ]
     kinds = {_kind(word) for word in found}
     return Section(
         "errors",
@@ -163,6 +173,13 @@ def _item(results: TreeResults, word: ParsedWord) -> dict[str, Any]:
         "gold": {"head": _head(results, word, word.gold.head), "relation": gold, "p": word.gold_probability},
         "pieces": _pieces(results, word),
     }
+
+
+def _explain(parser: Parser, results: TreeResults, word: ParsedWord) -> dict[str, Any]:
+    """Why the predicted head and not the gold one."""
+    why = parser.explain_arc(results.gold[word.sentence], word.number, word.predicted.head, word.gold.head)
+    names = (_head(results, word, head) or "root" for head in (word.predicted.head, word.gold.head))
+    return describe_explanation(why, word.gold.form, *(f"head “{name}”" for name in names))
 
 
 def _head(results: TreeResults, word: ParsedWord, head: int | None) -> str | None:
