@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("mkdocs", reason='needs MkDocs: pip install ".[docs]"')
 pytest.importorskip("mkdocstrings", reason='needs mkdocstrings: pip install ".[docs]"')
 
-from tools.documentation import pages, public_names
+from tools.documentation import docstrings, pages, public_names
 
 PROJECT = Path(__file__).resolve().parents[2]
 LOADED = {
@@ -181,6 +181,29 @@ def test_the_search_has_every_page(site: Path, html: dict[Path, Page]) -> None:
         assert name == "404.html" or f'"location":"{name}' in index, name
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    config = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    names = {path.relative_to(PROJECT / "docs").as_posix() for path in (PROJECT / "docs").rglob("*.md")}
+    assert (
+        sorted(name for name in names if not re.search(rf"[ :]{re.escape(name)}$", config, re.MULTILINE))
+        == []
+    )
+
+
+def test_there_are_recipes() -> None:
+    """Questions as titles, each with code."""
+    n_recipes = 0
+    for path in (PROJECT / "docs" / "recipes").glob("*.md"):
+        if path.stem != "index":
+            _, *recipes = re.split(r"^## ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            for recipe in recipes:
+                title = recipe.partition("\n")[0]
+                assert title.endswith("?"), f"{path.name}: {title}"
+                assert "```" in recipe, f"{path.name}: {title}"
+            n_recipes += len(recipes)
+    assert n_recipes >= 30
+
+
 # ---- from the Markdown of the project to that of MkDocs
 
 
@@ -201,6 +224,23 @@ def test_the_search_has_every_page(site: Path, html: dict[Path, Page]) -> None:
 )
 def test_markdown(given: str, expected: str) -> None:
     assert pages.convert(given, "docs/page.md") == expected
+
+
+def test_names_become_links() -> None:
+    places = docstrings.link_places(
+        {
+            "a": "crfkit.CRF",
+            "b": "crfkit.x.CRF",
+            "c": "crfkit.x.Word",
+            "d": "crfkit.y.Word",
+            "e": "crfkit.load",
+        }
+    )
+    links = docstrings.Links(places)
+    assert links.add("`CRF` and `CRF(l2=1)`") == "[`CRF`][crfkit.CRF] and [`CRF(l2=1)`][crfkit.CRF]"
+    assert links.add("`Word`, `load`, `x.Word`") == "`Word`, `load`, [`x.Word`][crfkit.x.Word]"
+    shown = pages.convert("`CRF`, `CRF`\n\n## A\n\n`CRF`", "docs/page.md", links)
+    assert shown.count("][crfkit.CRF]") == 2  # once in a section
 
 
 def test_links_of_pages_outside_the_folder() -> None:

@@ -48,16 +48,22 @@ class Links:
 
 
 def link_places(reference: dict[str, str]) -> dict[str, str]:
-    """The names that are linked: paths of the reference, with and without `crfkit.`, and classes by name alone."""
+    """The names that are linked: paths of the reference, with and without `crfkit.`, and classes by name alone.
+
+    A name alone that two packages have, such as `Word`, is that of `crfkit` itself, or is not linked.
+    """
     places: dict[str, str] = {}
+    alone: dict[str, list[str]] = {}
     for path in reference.values():
-        short = path.removeprefix("crfkit.")
+        short, name = path.removeprefix("crfkit."), path.rpartition(".")[2]
         places[path] = path
         if "." in short or short[0].isupper():
             places[short] = path
-        name = path.rpartition(".")[2]
         if name[0].isupper() and any(letter.islower() for letter in name):
-            places.setdefault(name, path)
+            alone.setdefault(name, []).append(path)
+    for name, paths in alone.items():
+        if len(paths) == 1:
+            places.setdefault(name, paths[0])
     return places
 
 
