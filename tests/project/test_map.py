@@ -85,6 +85,11 @@ HEAVY = {
     "matplotlib",
     "starlette",
     "spacy",
+    "polars",
+    "pyarrow",
+    "transformers",
+    "huggingface_hub",
+    "IPython",
 }  # never loaded by `import crfkit`
 
 

@@ -8,6 +8,7 @@
     TreeDistribution     dependency trees: the same questions
     ProjectiveTreeDistribution              dependency trees without crossing arcs: the same questions
     FactorGraphDistribution                 assignments of factor graphs of one shape: the same questions
+    EntityPipeline                          texts in, entities with exact probabilities out
     CRFForTokenClassification, word_mask    a CRF behind an encoder of Hugging Face's transformers
 
 PyTorch is not installed with crfkit: `pip install torch`.
@@ -19,6 +20,7 @@ except ImportError as error:
     raise ImportError("crfkit.nn needs PyTorch: pip install torch") from error
 
 from crfkit.nn.chain import ChainDistribution
+from crfkit.nn.entity_pipeline import EntityPipeline
 from crfkit.nn.factor_graph import FactorGraphDistribution
 from crfkit.nn.layer import ChainCRF
 from crfkit.nn.projective_tree import ProjectiveTreeDistribution
@@ -31,6 +33,7 @@ __all__ = [
     "CRFForTokenClassification",
     "ChainCRF",
     "ChainDistribution",
+    "EntityPipeline",
     "FactorGraphDistribution",
     "ProjectiveTreeDistribution",
     "SegmentCRF",
