@@ -192,7 +192,7 @@ def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         save_pretrained(crf, tmp_path, metrics={"f1": "high"})
     with pytest.raises(errors.ArgumentError, match="language was given beside a card"):
         save_pretrained(crf, tmp_path, card=ModelCard(), language="en")
-    with pytest.raises(crfkit.models.NotFittedError):
+    with pytest.raises(ValueError, match="This CRF is not trained"):
         save_pretrained(CRF(), tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(errors.UnwritableFileError, match="cannot be written"):
