@@ -106,6 +106,34 @@ def test_nbest(client: TestClient) -> None:
         assert [one["probability"] for one in sentence["nbest"]] == pytest.approx([p for p, _ in best])
 
 
+@pytest.mark.parametrize("options", [{}, {"label": "O"}, {"label": "B-PER", "against": "B-LOC"}])
+def test_explanations_of_labels(client: TestClient, options: dict[str, str]) -> None:
+    answer = ask(client, "/explain", text=TEXT, sentence=1, position=2, **options)
+    words = words_of(TEXT)[1]
+    expected = names().explain(words, 2, **options)
+    assert answer["tokens"] == words
+    assert answer["explanation"] == expected.to_dict()
+    parts = answer["explanation"]["parts"]
+    assert sum(part["value"] for part in parts) == pytest.approx(answer["explanation"]["log_odds"], abs=1e-9)
+    of_tokens = ask(client, "/explain", tokens=[words], position=2, **options)
+    assert of_tokens["explanation"] == answer["explanation"]
+
+
+def test_explanations_of_heads(client: TestClient) -> None:
+    text = "The dog sees the cat."
+    answer = ask(client, "/explain", model="pipeline", text=text, position=1)
+    [sentence] = pipeline()(text)
+    assert pipeline().components_[-1].explain_arc(sentence, 2).to_dict() == answer["explanation"]  # type: ignore[attr-defined]
+    assert answer["words"] == [word.form for word in sentence.words]
+    answer = ask(
+        client, "/explain", model="parser", tokens=[["the", "dog", "sees"]], position=1, label=3, against=0
+    )
+    assert (answer["explanation"]["label"], answer["explanation"]["against"]) == (3, 0)
+    ask(client, "/explain", 422, model="parser", tokens=[["the", "dog", "sees"]], position=1, label=4)
+    ask(client, "/explain", 422, model="parser", tokens=[["the", "dog", "sees"]], position=1, label="dog")
+    ask(client, "/explain", 422, model="segmenter", text="thecat")
+
+
 def test_rows_of_columns(client: TestClient) -> None:
     rows = [[["the", "DT"], ["dog", "NN"], ["runs", "VBZ"]]]
     found = sentences(ask(client, "/tag", model="columns", rows=rows))

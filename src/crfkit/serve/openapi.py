@@ -11,7 +11,8 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
 _PROBABILITY: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _FLAG: Schema = {"type": "boolean", "default": False}
-_LABELS: Schema = {"type": "array", "items": {"type": ["string", "number"]}}
+_LABEL: Schema = {"type": ["string", "number"]}
+_LABELS: Schema = {"type": "array", "items": _LABEL}
 _FORMS_HELP = (
     "The input is one of: text (a string), texts, tokens (sentences as arrays of strings), rows (sentences as arrays of "
     "rows of columns), features (sentences as arrays of objects or arrays of strings), words (sentences as arrays of words "
@@ -75,8 +76,8 @@ def _questions(limits: Limits) -> dict[str, Any]:
                     {
                         "sentence": {**number, "description": "which sentence of the (first) text"},
                         "position": {**number, "description": "which token of it"},
-                        "label": {**_TEXT, "description": "why this label; default: the likeliest"},
-                        "against": {**_TEXT, "description": "and not this one; default: the runner-up"},
+                        "label": {**_LABEL, "description": "why this label, or head; default: the likeliest"},
+                        "against": {**_LABEL, "description": "and not this one; default: the runner-up"},
                     },
                     {"text": "Anna lives in Oslo.", "position": 3},
                 ),
@@ -94,7 +95,10 @@ def _questions(limits: Limits) -> dict[str, Any]:
                 "svg": {**_FLAG, "description": "a picture of each tree"},
                 "conllu": {**_FLAG, "description": "each sentence as CoNLL-U"},
             },
-            {"words": {"type": "array", "items": {"$ref": "#/components/schemas/Word"}}},
+            {
+                "tokens": {"type": "array", "items": {"type": "object"}},
+                "words": {"type": "array", "items": {"$ref": "#/components/schemas/Word"}},
+            },
             {"text": "The dog sees a cat.", "probabilities": True},
         ),
     }

@@ -26,8 +26,8 @@ class Question:
     n: int = 3  # nbest
     sentence: int = 0  # explain: which sentence of the first document
     position: int = 0  # explain: which token of it
-    label: str | None = None  # explain: why this one; None: the likeliest
-    against: str | None = None  # explain: and not this one; None: the runner-up
+    label: str | int | None = None  # explain: why this one; None: the likeliest
+    against: str | int | None = None  # explain: and not this one; None: the runner-up
     svg: bool = False  # parse: a picture of each tree
     conllu: bool = False  # parse: CoNLL-U
 

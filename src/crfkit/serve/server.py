@@ -72,7 +72,7 @@ def serve(
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         server = uvicorn.Server(config)
-        with listening, _reload_on_hangup(store):
+        with listening, _signals(server, store):
             address = _address(host, listening)
             if started is not None:
                 started(address)
@@ -89,6 +89,7 @@ def _hosts(host: str, allowed: Collection[str]) -> list[str] | None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    listening = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # asyncio sends small answers at once (TCP_NODELAY) where the protocol is named: else they wait 40 ms for others.
@@ -97,6 +98,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen(BACKLOG)  # from now on nobody is refused
     except OSError as error:
+        if listening is not None:
+            listening.close()
         raise ArgumentError(
             f"{host}:{port}: the server cannot listen there ({error.strerror or error})"
         ) from None
@@ -109,17 +112,27 @@ def _address(host: str, listening: socket.socket) -> str:
 
 
 @contextlib.contextmanager
-def _reload_on_hangup(store: ModelStore) -> Iterator[None]:
-    """SIGHUP reads the model files again, beside the event loop."""
-    if not hasattr(signal, "SIGHUP"):
+def _signals(server: uvicorn.Server, store: ModelStore) -> Iterator[None]:
+    """SIGHUP reads the model files again, beside the event loop; SIGINT and SIGTERM end the server, also before it listens.
+
+    uvicorn raises the signals again that have ended it, for those who were there before: that is a normal end here.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def reload(*_: object) -> None:
         threading.Thread(target=store.reload, name="crfkit-reload", daemon=True).start()
 
-    before = signal.signal(signal.SIGHUP, reload)
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    handlers = {signal.SIGINT: end, signal.SIGTERM: end}
+    if hasattr(signal, "SIGHUP"):
+        handlers[signal.SIGHUP] = reload
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGHUP, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

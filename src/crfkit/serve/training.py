@@ -18,7 +18,7 @@ from crfkit.serve.store import ModelStore, Version
 from crfkit.structures import SpanLabels
 
 LOGGER = logging.getLogger("crfkit.serve")
-PASSES = 5
+PASSES = 20
 
 
 class Trainer:
@@ -115,7 +115,7 @@ def fit_annotations(crf: CRF[Any], texts: Sequence[AnnotatedText]) -> CRF[Any]:
         X += tokens
         y += labels
     new = copy.deepcopy(crf)
-    optimizer, new.optimizer = new.optimizer, PassiveAggressive(max_iterations=PASSES)
+    optimizer, new.optimizer = new.optimizer, PassiveAggressive(max_iterations=PASSES, average=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         new.partial_fit(X, y)

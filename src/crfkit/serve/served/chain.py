@@ -137,10 +137,7 @@ class ServedCRF(ServedModel):
             if option is not None and str(option) not in names:
                 raise unanswerable(f"the model has no label {str(option)[:60]!r}")
             wanted.append(None if option is None else names[str(option)])
-        explain: Any = getattr(self.crf, "explain", None)
-        if explain is None:
-            raise unanswerable("this version has no explanations")
-        explanation = explain(item.inputs, question.position, *wanted)
+        explanation = self.crf.explain(item.inputs, question.position, *wanted)
         return {**_tokens(item), "explanation": explanation.to_dict()}
 
     def _labels(self, labels: list[Any]) -> list[Any]:

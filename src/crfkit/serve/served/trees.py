@@ -199,11 +199,11 @@ def best_trees(parser: Parser, sentences: list[Sentence], n: int) -> list[list[d
 
 
 def explain_arc(parser: Parser, question: Question, sentence: Sentence) -> dict[str, Any]:
-    """Why a word has its head."""
-    if question.label is not None or question.against is not None:
-        raise unanswerable("label and against are for models of labels; a parser explains the head of a word")
-    explain: Any = getattr(parser, "explain_arc", None)
-    if explain is None:
-        raise unanswerable("this version has no explanations of arcs")
-    explanation = explain(sentence, question.position + 1)
+    """Why a word has its head; `label` and `against` are numbers of heads, 0 is the root."""
+    heads = []
+    for head in (question.label, question.against):
+        if head is not None and (not isinstance(head, int) or not 0 <= head <= len(sentence.words)):
+            raise unanswerable(f"a head is no whole number from 0 to {len(sentence.words)}")
+        heads.append(head)
+    explanation = parser.explain_arc(sentence, question.position + 1, *heads)
     return {"words": [word.form for word in sentence.words], "explanation": explanation.to_dict()}

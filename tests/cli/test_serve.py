@@ -1,0 +1,50 @@
+"""`crfkit serve`: names of models and errors before it begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette", reason='needs Starlette: pip install ".[serve]"')
+pytest.importorskip("uvicorn", reason='needs uvicorn: pip install ".[serve]"')
+
+from crfkit.cli.serve import load_served, name_models
+from crfkit.compat import write_crfsuite
+from crfkit.errors import ArgumentError, MissingFileError
+from crfkit.models import CRF
+from crfkit.structures import Chain
+from tests.cli.commands import run
+
+
+def test_names_of_models(model: str) -> None:
+    assert name_models([model]) == {"m": Path(model)}
+    assert name_models([model, f"other={model}"]) == {"m": Path(model), "other": Path(model)}
+    with pytest.raises(ArgumentError, match="two models are called m"):
+        name_models([model, model])
+    with pytest.raises(MissingFileError, match="no such model file"):
+        name_models(["nosuch.crf"])
+
+
+def test_models_of_other_toolkits(tmp_path: Path) -> None:
+    crf = CRF(Chain(start=False, end=False), l2=0.1).fit([[["w=a"], ["w=b"]]], [["A", "B"]])
+    write_crfsuite(crf, tmp_path / "m.crfsuite")
+    assert load_served(tmp_path / "m.crfsuite").predict([[["w=a"]]]) == [["A"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch.crf"], "nosuch.crf: there is no such model file"),
+        (["train.txt"], "train.txt: "),
+        (["m.crf", "--save-dir", "."], "--save-dir was given without --train"),
+        (["m.crf", "--train", "--save-dir", "nosuch"], "there is no such folder"),
+        (["m.crf", "--host", "256.1.1.1"], "cannot listen there"),
+        (["a b=m.crf"], "the name of a model is 'a b'"),
+        (["m.crf", "--body-seconds", "0"], "body_seconds is 0.0, expected a number above 0"),
+    ],
+)
+@pytest.mark.usefixtures("model")
+def test_errors(arguments: list[str], message: str) -> None:
+    result = run("serve", *arguments, status=2)
+    assert message in result.output
