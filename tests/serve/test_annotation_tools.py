@@ -184,7 +184,7 @@ def test_an_annotation_trains_a_new_version(tmp_path: Path) -> None:
         wait_for(client, "names-3")
         found = post(client, "/predict", predict_request(TASK))["results"][0]["result"]
         assert [(f["value"]["text"], f["value"]["labels"][0]) for f in found] == [("Obama", "loc")]
-        assert "B-Time" not in client.app.store.get().model.classes  # type: ignore[attr-defined]
+        assert "B-Time" not in client.app.store.get().model.classes
         assert post(client, "/webhook", event("ANNOTATION_DELETED"), 201)["result"] == {"job": None}
     assert file.read_bytes() == original
     for _ in range(200):

@@ -44,7 +44,7 @@ def test_every_path_is_described_and_every_example_answered() -> None:
     models = {"names": names(), "pipeline": pipeline()}
     with asking(models, train=True) as client:
         document = client.get("/openapi.json").json()
-        routes = {route.path for route in client.app.app.routes}  # type: ignore[attr-defined]
+        routes = {route.path for route in client.app.app.routes}
         assert routes == set(document["paths"])
         for path, item in document["paths"].items():
             if "get" in item:

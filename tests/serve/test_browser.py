@@ -46,7 +46,7 @@ TEXT = "Anna Smith moved from Oslo to New York. Her brother met Peter there."
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("models")
-    models = {
+    models: dict[str, Any] = {
         "names": names(), "pipeline": pipeline(), "columns": columns(),
         "features": attributes(), "parser": parser(), "words": segmenter(),
     }  # fmt: skip

@@ -107,7 +107,7 @@ def test_nbest(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"label": "O"}, {"label": "B-PER", "against": "B-LOC"}])
-def test_explanations_of_labels(client: TestClient, options: dict[str, str]) -> None:
+def test_explanations_of_labels(client: TestClient, options: dict[str, Any]) -> None:
     answer = ask(client, "/explain", text=TEXT, sentence=1, position=2, **options)
     words = words_of(TEXT)[1]
     expected = names().explain(words, 2, **options)
