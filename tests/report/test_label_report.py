@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-from crfkit import CRF, Chain, GraphCRF, Segments, Span, load
+from crfkit import CRF, LBFGS, Chain, FeatureFunctions, GraphCRF, Patterns, Segments, Span, load
+from crfkit.compat.wapiti_file import parse_wapiti
 from crfkit.errors import (
     ArgumentError,
     EmptyDataError,
@@ -28,6 +30,8 @@ from crfkit.report import write_report
 from crfkit.report.label_results import LabelResults, ask_labels
 from crfkit.report.mistakes import KINDS, Mistake, find_mistakes, mark_words
 from crfkit.report.words import KnownWords, words_of
+from tests.compat.test_other_models import wapiti_model
+from tests.compat.test_other_models_kinds import sequences
 from tests.report.pages import Element, check_page, rows_of
 
 FIRST = ["Ann", "Bob", "Carl", "Dora"]
@@ -273,6 +277,55 @@ def test_segments_and_spans_as_gold(tmp_path: Path) -> None:
     )
 
 
+def is_capital_name(x: Any, label: str, i: int) -> float:
+    return float(x[i][0].isupper() and label.startswith("B"))
+
+
+class Opaque:
+    """A sequence that lists no positions."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def first_letter(x: Any, label: str, i: int) -> float:
+    return float(x.words[i][0].isupper() and label.startswith("B"))
+
+
+def test_patterns_and_feature_functions(tmp_path: Path) -> None:
+    X, y = corpus(20, 0)
+    wrong = [["O" for _ in labels] for labels in y]
+    patterns = CRF(structure=Patterns(["B-PER I-PER O"]), features="names", optimizer=LBFGS(max_iterations=5))
+    page = page_of(tmp_path / "p.html", patterns.fit(X, y), X, wrong)
+    assert "(patterns)" in page.find("features").text
+    functions = CRF(features=FeatureFunctions([is_capital_name])).fit(X, y)
+    page = page_of(tmp_path / "f.html", functions, X, wrong)
+    assert "is_capital_name" in page.find("features").text
+    opaque = [Opaque(words) for words in X]
+    page = page_of(
+        tmp_path / "o.html", CRF(features=FeatureFunctions([first_letter])).fit(opaque, y), opaque, wrong
+    )
+    assert "–" in page.find("list").text
+    with pytest.raises(ShapeError):
+        write_report(functions, X, y, tmp_path / "w.html", words=[["a"]])
+
+
+def test_models_that_are_normalised_at_each_position(tmp_path: Path) -> None:
+    """Maximum entropy Markov models, here of Wapiti, have no explanations."""
+    rng = np.random.default_rng(0)
+    content, _ = wapiti_model(rng, "#mdl#1#")
+    model, X = parse_wapiti(content), sequences(rng)
+    assert model.locally_normalised_
+    first, second = model.classes_[:2]
+    gold = [[second if label == first else first for label in labels] for labels in model.predict(X)]
+    page = page_of(tmp_path / "r.html", model, X, gold)
+    assert page.find("list").all("li")
+    assert not page.find("list").all("details")
+
+
 def test_comparison(names: CRF, test_set: Any, tmp_path: Path) -> None:
     X, y = test_set
     other = CRF(features="names", l2=50.0).fit(*corpus(8, 0))
@@ -326,7 +379,6 @@ def test_errors_of_the_caller(names: CRF, test_set: Any, tmp_path: Path) -> None
         (ShapeError, (X, y[:1]), {}),
         (ArgumentError, (X, y), {"n_errors": -1}),
         (ArgumentError, (X, y), {"n_samples": 0}),
-        (ArgumentError, (X, y), {"colour": "red"}),
     ]
     for kind, data, options in cases:
         with pytest.raises(kind):

@@ -18,6 +18,8 @@ COLOURS = 8  # of types; they repeat
 def errors(model: CRF[Any], results: LabelResults, *, n_errors: int, n_explanations: int) -> Section:
     """The first `n_errors`, of which `n_explanations` are explained, and the counts of all."""
     found = find_mistakes(results)
+    if model.locally_normalised_ or len(model.classes_) < 2:  # which `CRF.explain` is not for
+        n_explanations = 0
     names = names_of(results)
     colours = {name: k % COLOURS for k, name in enumerate(names)}
     shown = found[:n_errors]

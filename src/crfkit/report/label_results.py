@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crfkit.errors import EmptyDataError, LabelError, UnsupportedError
+from crfkit.errors import EmptyDataError, LabelError, ShapeError, UnsupportedError
 from crfkit.evaluation import Evaluation, evaluate, scheme_of, spans
 from crfkit.models import CRF, kind_of
 from crfkit.report.shared_sections import LEAST
@@ -86,7 +86,7 @@ def ask_labels(
     nothing: list[list[Span]] = [[] for _ in gold]
     return LabelResults(
         X,
-        [list(map(str, one)) for one in words] if words is not None else words_of(X),
+        _texts(words_of(X) if words is None else words, gold),
         gold,
         predicted,
         [some for some, _ in marginals],
@@ -97,6 +97,16 @@ def ask_labels(
         model.predict_spans(X, FAINT, allowed=allowed) if scored else nothing,
         allowed,
     )
+
+
+def _texts(words: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The words of each sequence; dashes where there are none."""
+    if len(words) != len(gold):
+        raise ShapeError(f"words has {len(words)} sequences, and y {len(gold)}, expected as many")
+    pairs = zip(words, gold, strict=True)
+    return [
+        list(map(str, some)) if len(some) == len(labels) else ["–"] * len(labels) for some, labels in pairs
+    ]
 
 
 def _is_label(label: Any) -> bool:

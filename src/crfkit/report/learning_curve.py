@@ -1,5 +1,6 @@
 """How good models are that were trained on less: the learning curve."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from crfkit.errors import EmptyDataError
-from crfkit.models import Estimator
+from crfkit.models import ConvergenceWarning, Estimator
 from crfkit.report.page import Section
 from crfkit.report.plots import draw_curve
 
@@ -43,7 +44,9 @@ def learning_curve(
     points = []
     for size in sizes:
         progress(f"learning curve: training on {size:,} of {n_sequences:,} sequences")
-        points.append(Point(size, fit_and_score(untrained(model), sorted(order[:size]))))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the limit is on purpose
+            points.append(Point(size, fit_and_score(untrained(model), sorted(order[:size]))))
     return points
 
 

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from crfkit.models import CRF, Estimator, heaviest_features, transition_weights
+from crfkit.models import (
+    CRF,
+    Estimator,
+    heaviest_features,
+    heaviest_of_structure,
+    heaviest_outputs,
+    heaviest_patterns,
+    transition_weights,
+)
 from crfkit.optimizers import History
 from crfkit.report.page import Section
 from crfkit.report.plots import draw_history
@@ -49,6 +57,11 @@ def features(model: CRF[Any], names: Sequence[str], n: int = 12) -> Section | No
     by_name = {str(label): label for label in model.classes_}
     labels = [name for name in names if name in by_name][:LABELS]
     lists = [(name, heaviest_features(model, by_name[name], n)) for name in labels]
+    lists += [
+        ("(feature functions)", heaviest_outputs(model, n)),
+        ("(patterns)", heaviest_patterns(model, n)),
+        ("(structure)", heaviest_of_structure(model, n)),
+    ]
     lists = [(name, found) for name, found in lists if found]
     if not lists:
         return None

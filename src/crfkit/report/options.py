@@ -9,7 +9,7 @@ from crfkit.errors import ArgumentError, ShapeError
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The options of `write_report`, whose docstring explains them."""
+    """The options of `write_report`, whose docstring explains them, and what only some pages say."""
 
     title: str | None = None
     name: str = "model"

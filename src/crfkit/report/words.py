@@ -10,8 +10,11 @@ _KEYS = ("word", "form", "token", "text", "w", "word.lower()", "lower")  # of po
 
 
 def words_of(X: Sequence[Any]) -> list[list[str]]:
-    """A text for each position: the word itself, the first column, or the feature that names it."""
-    return [[_word(position) for position in sequence] for sequence in X]
+    """A text for each position: the word itself, the first column, or the feature that names it.
+
+    A sequence may be any object where features are functions of it: one that lists no positions has no texts.
+    """
+    return [list(map(_word, sequence)) if isinstance(sequence, Iterable) else [] for sequence in X]
 
 
 def _word(position: Any) -> str:

@@ -23,35 +23,60 @@ def write_report(
     y: Sequence[Any] | None,
     path: str | os.PathLike[str],
     *,
+    title: str | None = None,
+    name: str = "model",
+    test_name: str = "test data",
+    against: Any = None,
+    against_name: str = "other model",
+    train: Any = None,
+    learning_curve: Any = None,
+    words: Sequence[Sequence[str]] | None = None,
+    allowed: Any = None,
+    allow_unknown: bool = False,
+    n_errors: int = 200,
+    n_explanations: int = 40,
+    n_samples: int = 10_000,
+    seed: int = 0,
     progress: Callable[[str], None] | None = None,
-    **options: Any,
 ) -> None:
     """Test a model on X and y, and write what there is to see to one HTML file that needs no network.
 
-    For a `Parser` or a `TreebankTagger`, X are sentences with trees or tags, and y is None. `progress` is called with
-    the name of each stage. Options:
+    For a `Parser` or a `TreebankTagger`, X are sentences with trees or tags, and y is None.
 
-        title, name, test_name   what the page calls itself, the model and the test data
-        against                  another trained model, or its predictions on X, to compare with; against_name
-        train                    (X, y), or sentences, of the training set: which words are known. Without it, those that
-                                 have a feature of their own in the model
-        learning_curve           (X, y), or sentences: models are trained on growing parts of it, which takes as long as
-                                 training the model twice
-        words                    texts to show for the positions of X, where these are features
-        allowed                  the labels that each position allows, as in `CRF.predict`
-        allow_unknown            count labels that the model does not know as errors, instead of raising LabelError
-        n_errors, n_explanations how many errors to list (200), and how many of these to explain (40)
-        n_samples, seed          samples of the paired bootstrap (10,000), and the seed of all that is drawn (0)
+    - `title`, `name`, `test_name`: what the page calls itself, the model and the test data
+    - `against`: another trained model, or its predictions on X, to compare with; `against_name`: what to call it
+    - `train`: (X, y), or sentences, of the training set, whose words are known. Without it, words are known that have a
+      feature of their own in the model
+    - `learning_curve`: (X, y), or sentences: models are trained on growing parts of it, which takes about as long as
+      training the model twice
+    - `words`: texts to show for the positions of X, where these are features
+    - `allowed`: the labels that each position allows, as in `CRF.predict`
+    - `allow_unknown`: count labels that the model does not know as errors, instead of raising `LabelError`
+    - `n_errors`, `n_explanations`: how many errors to list, and how many of these to explain
+    - `n_samples`, `seed`: samples of the paired bootstrap, and the seed of all that is drawn
+    - `progress`: called with the name of each stage
 
     MissingPackageError without Jinja2 and Matplotlib, which the extra `report` installs.
     """
     check_packages()
     check_writable(path)
-    try:
-        given = ReportOptions(**options)
-    except TypeError as error:
-        raise ArgumentError(f"write_report: {error}") from None
-    page = _page(model, X, y, given, progress or (lambda stage: None))
+    options = ReportOptions(
+        title,
+        name,
+        test_name,
+        against,
+        against_name,
+        train,
+        learning_curve,
+        words,
+        allowed,
+        allow_unknown,
+        n_errors,
+        n_explanations,
+        n_samples,
+        seed,
+    )
+    page = _page(model, X, y, options, progress or (lambda stage: None))
     text = page.html().encode("utf-8", "replace")
     with replacing(path) as stream:
         stream.write(text)
