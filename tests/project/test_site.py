@@ -191,8 +191,9 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_there_are_recipes() -> None:
-    """Questions as titles, each with code."""
+    """Questions as titles, each with code; the first page lists them all."""
     n_recipes = 0
+    contents = " ".join((PROJECT / "docs" / "recipes" / "index.md").read_text(encoding="utf-8").split())
     for path in (PROJECT / "docs" / "recipes").glob("*.md"):
         if path.stem != "index":
             _, *recipes = re.split(r"^## ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -200,6 +201,7 @@ def test_there_are_recipes() -> None:
                 title = recipe.partition("\n")[0]
                 assert title.endswith("?"), f"{path.name}: {title}"
                 assert "```" in recipe, f"{path.name}: {title}"
+                assert f"- [{title}]({path.name}#" in contents, f"{path.name}: {title}"
             n_recipes += len(recipes)
     assert n_recipes >= 30
 
