@@ -127,14 +127,14 @@ void bind_other_methods(nb::module_& m) {
     m.def(
         "solve_map",
         [](const FactorGraph& graph, const Array<double>& scores, const Maybe<bool>& allowed,
-           std::int64_t max_iterations, double tolerance) {
+           std::int64_t max_iterations, double tolerance, double cluster_size) {
             check_input(graph, scores, allowed);
             return answered([&] {
                 return solve_map(MessagePlan(graph), view(scores), view(allowed),
-                                 {max_iterations, tolerance});
+                                 {max_iterations, tolerance, cluster_size});
             });
         },
-        "graph"_a, "scores"_a, "allowed"_a.none(), "max_iterations"_a, "tolerance"_a);
+        "graph"_a, "scores"_a, "allowed"_a.none(), "max_iterations"_a, "tolerance"_a, "cluster_size"_a);
 }
 
 }  // namespace

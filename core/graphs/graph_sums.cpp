@@ -6,15 +6,17 @@
 #include <span>
 #include <vector>
 
-#include "graphs/assignment_search.hpp"
 #include "graphs/belief_derivative.hpp"
 #include "graphs/junction_tree_max.hpp"
 #include "graphs/junction_tree_sums.hpp"
+#include "graphs/map_dual.hpp"
 
 namespace crfkit {
 namespace {
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+constexpr MapOptions kBetter{100, 1e-9, 4096,
+                             200};          // the search for better assignments than those of messages
 constexpr double kReweightedDamping = 0.3;  // reweighted messages may oscillate without
 
 class ExactSums final : public GraphSums {
@@ -67,22 +69,13 @@ class BeliefSums final : public GraphSums {
         return found.log_partition;
     }
     double decode(const double* scores, std::int32_t* assignment) override {
-        Beliefs found = run(scores, true);
+        const Beliefs found = run(scores, true);
         if (!found.possible) return kImpossible;
-        double score = found.best.empty() ? kImpossible : graph_.score(all(scores), found.best);
-        if (score == kImpossible) {  // the values before exclude the rest: others, the likeliest first
-            try {
-                auto other = find_assignment(messages_.plan(), all(scores), {}, found.of_variables);
-                if (!other) return kImpossible;
-                found.best = std::move(*other);
-            } catch (const SearchSpent&) {
-                return kImpossible;
-            }
-            improve(messages_.plan(), all(scores), {}, found.best);
-            score = graph_.score(all(scores), found.best);
-        }
-        std::copy(found.best.begin(), found.best.end(), assignment);
-        return score;
+        // messages with cycles miss better assignments, and may choose values that exclude each other
+        const MapSolution better = solve_map(messages_.plan(), all(scores), {}, kBetter, found.best);
+        if (!better.possible || better.best.empty()) return kImpossible;
+        std::copy(better.best.begin(), better.best.end(), assignment);
+        return better.score;
     }
 
   private:

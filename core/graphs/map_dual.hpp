@@ -1,13 +1,5 @@
-// A best assignment with a proof: the dual of the linear relaxation, by block coordinate descent.
-//
-// For any numbers δ_{f→i}(x_i),
-//   max_y score(y) ≤ Σ_i max_{x_i} (own_i + Σ_f δ_{f→i}) + Σ_f max_{x_f} (score_f − Σ_i δ_{f→i}).
-// With max replaced by its smooth version ε log Σ exp(· / ε) the bound is lowest, in all δ to one variable i,
-// at (Meshi, Jaakkola and Globerson 2012)
-//   μ_{f→i}(x_i) = ε log Σ_{x_f \ i} exp((score_f − Σ_{j≠i} δ_{f→j}) / ε)
-//   δ_{f→i} = μ_{f→i} − (own_i + Σ_g μ_{g→i}) / (1 + number of tables of i).
-// ε is lowered step by step to 0; the bound reported is the lowest of the bound itself, which holds at all
-// times. Assignments are read from δ, and improved value by value.
+// A best assignment with a proof: bounds from clusters of variables (cluster_graph.hpp), assignments read
+// from them, and local search.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +11,10 @@
 namespace crfkit {
 
 struct MapOptions {
-    std::int64_t max_iterations = 1000;  // passes over all variables
+    std::int64_t max_iterations = 1000;  // passes forwards and backwards
     double tolerance = 1e-9;             // of the gap, relative to the score
+    double cluster_size = 65536;         // configurations of a cluster; 1: tables as they are
+    std::int64_t most_regions = 4000;    // that are given other values where the bound proves nothing
 };
 
 struct MapSolution {
@@ -32,7 +26,8 @@ struct MapSolution {
     std::vector<std::int32_t> best;  // [V]; empty if none was found
 };
 
+// `start`, if it is given and possible, is the first assignment that is known.
 MapSolution solve_map(const MessagePlan& plan, std::span<const double> scores, std::span<const bool> allowed,
-                      const MapOptions& options);
+                      const MapOptions& options, std::span<const std::int32_t> start = {});
 
 }  // namespace crfkit

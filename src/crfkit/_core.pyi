@@ -847,6 +847,7 @@ def solve_map(
     allowed: npt.NDArray[np.bool_] | None,
     max_iterations: int,
     tolerance: float,
+    cluster_size: float,
 ) -> dict[str, Any] | None: ...
 
 class GraphShape:  # tables of single variables 0 … n_variables − 1 first; fixed: 0 or −inf for each configuration

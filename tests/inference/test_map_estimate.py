@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
 from crfkit import FactorGraph
 from crfkit.errors import ArgumentError, NoOutputError
-from crfkit.inference import MapResult, map_estimate, max_product
+from crfkit.inference import MapResult, decode, map_estimate, max_product, score
 from tests.inference.test_belief_propagation import build, ising, masks, random_mask
 from tests.oracles.factor_graphs import SHAPES, GraphOracle, draw_graph
 
@@ -26,7 +27,9 @@ def test_scores_and_bounds(impossible: float) -> None:
             with pytest.raises(NoOutputError):
                 map_estimate(build(graph), allowed=allowed)
             continue
-        result = map_estimate(build(graph), allowed=allowed, max_iterations=(3, 500)[trial % 4 > 0])
+        size = int(random.choice([1, 4, 16, 65536]))
+        passes = (1, 3, 500, 500)[trial % 4]
+        result = map_estimate(build(graph), allowed=allowed, max_iterations=passes, cluster_size=size)
         highest = max(oracle.scores)
         slack = 1e-9 * max(1.0, abs(highest))
         assert result.bound >= highest - slack
@@ -37,7 +40,10 @@ def test_scores_and_bounds(impossible: float) -> None:
         assert result.gap == max(0.0, result.bound - result.score)
         if result.optimal:
             np.testing.assert_allclose(result.score, highest, rtol=1e-9, atol=1e-9)
-        if trial % 4:
+        np.testing.assert_allclose(
+            result.score, highest, rtol=1e-9, atol=1e-9
+        )  # always, on graphs this small
+        if passes == 500:
             optimal.append(result.optimal)
     assert np.mean(optimal) > 0.8
 
@@ -46,11 +52,87 @@ def test_bound_is_that_of_the_linear_relaxation() -> None:
     """A frustrated triangle: the relaxation is half-way, at a score of 3 with −1 … 1 for each pair; the best is 1."""
     against = np.array([[-1.0, 1.0], [1.0, -1.0]])
     graph = FactorGraph.from_arrays([2] * 3, [(0, 1), (1, 2), (0, 2)], [against] * 3)
-    result = map_estimate(graph)
+    result = map_estimate(graph, cluster_size=1)
     assert result.score == 1.0
     np.testing.assert_allclose(result.bound, 3.0, atol=1e-6)
     assert not result.optimal
     assert "gap" in result.status
+    joined = map_estimate(graph, cluster_size=8)
+    assert joined.optimal
+    assert joined.score == 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_frustrated_grids_lose_nothing(seed: int) -> None:
+    """Couplings that contradict each other, on grids that are still narrow enough for the exact answer."""
+    for graph in (ising(12, 1.0, 0.3, seed), spin_glass(14, seed)):
+        exact = decode(graph).score
+        loosest = math.inf
+        for size in (1, 64, 1024):  # never a junction tree
+            result = map_estimate(graph, cluster_size=size)
+            np.testing.assert_allclose(result.score, exact, rtol=1e-9)
+            assert exact - 1e-9 <= result.bound <= loosest + 1e-9  # larger clusters are tighter
+            loosest = result.bound
+
+
+def spin_glass(n: int, seed: int) -> FactorGraph:
+    """A grid of n × n spins with normal couplings."""
+    random = np.random.default_rng(seed)
+    scopes = [(v, v + 1) for v in range(n * n) if v % n < n - 1] + [(v, v + n) for v in range(n * n - n)]
+    tables = [w * np.array([[1.0, -1.0], [-1.0, 1.0]]) for w in random.normal(size=len(scopes))]
+    return FactorGraph.from_arrays([2] * (n * n), scopes, tables)
+
+
+@pytest.mark.parametrize("cluster_size", [1, 4, 65536])
+def test_structured_factors(cluster_size: int) -> None:
+    random = np.random.default_rng(cluster_size)
+    n_found = 0
+    for trial in range(60):
+        graph = FactorGraph()
+        counts = [int(count) for count in random.integers(2, 4, size=5)]
+        for v, count in enumerate(counts):
+            graph.variable(f"v{v}", count)
+        for _ in range(3):
+            scope = random.choice(5, size=2, replace=False).tolist()
+            table = random.normal(scale=3.0, size=[counts[v] for v in scope])
+            graph.factor(scope, np.where(random.random(table.shape) < 0.15, -np.inf, table))
+        some = random.choice(5, size=4, replace=False).tolist()
+        if trial % 3 == 0:
+            graph.exactly(int(random.integers(0, 5)), some)
+        elif trial % 3 == 1:
+            graph.count(some, random.normal(size=5))
+        else:
+            graph.equal([v for v in range(5) if counts[v] == counts[0]])
+        scores = [score(graph, None, y) for y in product(*map(range, counts))]
+        if max(scores) == -math.inf:
+            with pytest.raises(NoOutputError):
+                map_estimate(graph, cluster_size=cluster_size)
+            continue
+        result = map_estimate(graph, cluster_size=cluster_size)
+        np.testing.assert_allclose(result.score, max(scores), rtol=1e-9, atol=1e-9)
+        assert result.bound >= max(scores) - 1e-9
+        n_found += 1
+    assert n_found > 30
+
+
+def test_a_star_of_many_tables_takes_no_quadratic_time() -> None:
+    n = 20_000
+    graph = FactorGraph.from_arrays(
+        [2] * n, [(0, v) for v in range(1, n)], [[[0.0, 1.0], [0.5, 0.0]]] * (n - 1)
+    )
+    result = map_estimate(graph)
+    assert result.optimal
+    assert result.score == n - 1
+
+
+def test_wide_graphs_have_a_bound_that_no_junction_tree_gives() -> None:
+    graph = ising(30, 1.0, 0.3)
+    result = map_estimate(graph, max_iterations=80)
+    other = max_product(graph, max_iterations=200)
+    assert other.score <= result.score
+    assert result.gap < 0.03 * result.score
+    again = map_estimate(graph, max_iterations=80)
+    assert (again.score, again.bound) == (result.score, result.bound)
 
 
 def test_grids_are_solved_with_a_certificate() -> None:
@@ -87,4 +169,6 @@ def test_bad_arguments() -> None:
         map_estimate(graph, tolerance=0.0)
     with pytest.raises(ArgumentError, match="max_iterations"):
         map_estimate(graph, max_iterations=0)
+    with pytest.raises(ArgumentError, match="cluster_size"):
+        map_estimate(graph, cluster_size=0)
     assert map_estimate(FactorGraph()).optimal

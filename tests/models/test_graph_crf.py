@@ -141,6 +141,35 @@ def test_prediction_by_belief_propagation() -> None:
             assert of_labels == pytest.approx(others[name], abs=1e-6)
 
 
+def spin_glass(couplings: np.ndarray[Any, Any], graph: GraphInput) -> None:
+    """A square grid whose neighbours attract or repel each other."""
+    n = len(couplings)
+    for i, j in np.ndindex(n, n):
+        graph.variable((i, j), labels=["down", "up"])
+        graph.factor("field", [(i, j)], {"field": float(couplings[i, j, 0])})
+        if i > 0:
+            graph.factor("pair", [(i - 1, j), (i, j)], {"coupling": float(couplings[i, j, 1])}, tie="equal")
+        if j > 0:
+            graph.factor("pair", [(i, j - 1), (i, j)], {"coupling": float(couplings[i, j, 2])}, tie="equal")
+
+
+@pytest.mark.parametrize("method", ["belief_propagation", "tree_reweighted"])
+def test_predictions_by_messages_are_no_worse_than_the_proved_best(method: str) -> None:
+    """Frustrated grids, on which loopy max-product alone misses the best assignment."""
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(8, 8, 3)) for _ in range(6)]
+    y = [{(i, j): ("down", "up")[int(random.integers(2))] for i, j in np.ndindex(8, 8)} for _ in X]
+    model = GraphCRF(spin_glass, "pseudo_likelihood", method, l2=1.0, all_configurations=True).fit(X, y)
+    strong = [100 * x for x in X]
+    missed = 0
+    for x, output in zip(strong, model.predict(strong), strict=True):
+        graph = model.graph(x)
+        found = inference.score(graph, None, {str(name): label for name, label in output.items()})
+        assert found == pytest.approx(inference.decode(graph).score, rel=1e-9)
+        missed += inference.max_product(graph).score < found - 1e-6
+    assert missed > 0
+
+
 def test_hidden_variables_and_partial_labels() -> None:
     X, labels = draw_data(20)
     y: list[dict[Any, Any]] = [dict(enumerate(some)) for some in labels]

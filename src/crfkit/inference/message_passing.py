@@ -143,12 +143,16 @@ def map_estimate(
     allowed: Mapping[Any, Any] | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-9,
+    cluster_size: int = 65536,
 ) -> MapResult:
     """An assignment with a high score, with an upper bound on all scores.
 
-    The bound is the dual of the linear relaxation, lowered by block coordinate descent with smoothing; it holds whenever
-    the descent ends. Where it meets the score the assignment is proved best (`optimal`). `tolerance` is that of the gap,
-    relative to the score; `converged` says that the descent ended there or gained nothing more. `residual` is the gap.
+    The bound is the dual of a linear relaxation, whose factors are joined into clusters of at most `cluster_size`
+    configurations: the larger they are, the tighter and slower it is; with 1 it is the relaxation of the graph itself.
+    Messages between clusters lower it, and it holds whenever they end. Assignments are read from the messages and improved
+    by local search. Where the bound meets the score the assignment is proved best (`optimal`). `tolerance` is that of the
+    gap, relative to the score; `converged` says that the gap is that small, or that the bound fell no further. `residual`
+    is the gap. The same graph always has the same result.
 
     >>> graph = FactorGraph.from_arrays([2, 2], [(0, 1), (0,)], [[[0.0, 2.0], [2.0, 0.0]], [0.0, 1.0]], ["a", "b"])
     >>> result = map_estimate(graph)
@@ -156,10 +160,12 @@ def map_estimate(
     ({'a': 1, 'b': 0}, 3.0, True)
     """
     check_tolerance(tolerance)
-    check_counts(max_iterations=max_iterations)
+    check_counts(max_iterations=max_iterations, cluster_size=cluster_size)
     problem = GraphScores.of(graph, allowed)
     run = problem.checked(
-        _core.solve_map(problem.core, problem.scores, problem.allowed, max_iterations, tolerance)
+        _core.solve_map(
+            problem.core, problem.scores, problem.allowed, max_iterations, tolerance, float(cluster_size)
+        )
     )
     output = problem.assignment(run["best"]) if run["score"] > -math.inf else None
     gap = max(0.0, run["bound"] - run["score"])

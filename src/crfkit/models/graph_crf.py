@@ -45,7 +45,8 @@ class GraphCRF(Estimator):
         "belief_propagation": the same with the log Z of loopy belief propagation; "tree_reweighted": with its upper bound
         on log Z, which is convex in the weights; "pseudo_likelihood": Σ_v −log p(y_v | the rest of y);
         "piecewise": each factor normalised on its own
-    inference : how predictions are made. "exact", "belief_propagation" or "tree_reweighted"
+    inference : how predictions are made. "exact", "belief_propagation" or "tree_reweighted"; with messages, the best outputs
+        are improved as by `crfkit.inference.map_estimate`
     optimizer, l1, l2 : as for `CRF`
     all_configurations : a feature has weights for all configurations of the labels of its factor, not only for those that
         occur with it in the training data; factors without features always have
