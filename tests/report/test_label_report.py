@@ -26,6 +26,7 @@ from crfkit.errors import (
     UnwritableFileError,
 )
 from crfkit.evaluation import evaluate, partial_matches, span_calibration
+from crfkit.models import UninformativeData
 from crfkit.report import write_report
 from crfkit.report.label_results import LabelResults, ask_labels
 from crfkit.report.mistakes import KINDS, Mistake, find_mistakes, mark_words
@@ -354,6 +355,40 @@ def test_learning_curve(names: CRF, test_set: Any, tmp_path: Path) -> None:
     )
     assert rows[-1][1] == f"{100 * again.fit(*corpus(40, 0)).score(X, y):.2f}"
     assert "learning curve: training on 2 of 40 sequences" in stages
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([["the", "house"]], [["O", "O"]]),
+        ([[], ["Ann"]], [[], ["B-PER"]]),
+        ([["א", "\x07\u202e"]], [["O", "O"]]),
+    ],
+)
+def test_little_data(names: CRF, X: Any, y: Any, tmp_path: Path) -> None:
+    page_of(tmp_path / "r.html", names, X, y, against=[["O" for _ in labels] for labels in y], n_samples=5)
+
+
+def test_one_label(tmp_path: Path) -> None:
+    with pytest.warns(UninformativeData):
+        model = CRF(features="pos").fit([["a", "b"]], [["X", "X"]])
+    page_of(tmp_path / "r.html", model, [["a"]], [["X"]])
+    page = page_of(tmp_path / "w.html", model, [["a"]], [["Y"]], allow_unknown=True)
+    assert not page.find("list").all("details")  # there is no other label to compare with
+
+
+def test_hundreds_of_labels(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    X = [[f"w{rng.randrange(300)}" for _ in range(5)] for _ in range(200)]
+    y = [[f"tag{rng.randrange(400)}" for _ in words] for words in X]
+    model = CRF(features="pos", optimizer="averaged_perceptron").fit(X, y)
+    page = page_of(
+        tmp_path / "r.html", model, X[:100], y[100:], allow_unknown=True, n_errors=20, n_explanations=3
+    )
+    assert "rarer labels are left out" in page.find("scores").text
+    assert len(rows_of(page.find("confusion").all("table")[0])) == 17
+    assert len(page.find("feature-label").all("option")) == 40
+    assert "before" in page.find("transitions").text
 
 
 def test_a_model_from_a_file(names: CRF, test_set: Any, tmp_path: Path) -> None:

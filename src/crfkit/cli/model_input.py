@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 CRFKIT, CRFSUITE = "crfkit", "crfsuite"
 BLANKS = " "  # runs of blanks and tabs
 _USES = {  # type of a model file → what it holds, and which commands are for it
-    "CRF": "a model of labels, for crfkit tag, eval and inspect",
-    "Parser": "a parser, for crfkit parse, eval and inspect",
+    "CRF": "a model of labels, for crfkit tag, eval, report and inspect",
+    "Parser": "a parser, for crfkit parse, eval, report and inspect",
     "WordSegmenter": "a word segmenter, for crfkit tag, eval and inspect",
-    "TreebankTagger": "a tagger of treebanks, for crfkit tag, eval and inspect",
+    "TreebankTagger": "a tagger of treebanks, for crfkit tag, eval, report and inspect",
     "GraphCRF": "a model of factor graphs, to be used from Python",
     "Pipeline": "a pipeline, for crfkit pipeline run, crfkit eval and inspect",
     "Tokenizer": "a tokenizer, to be used from Python, or as a component of a pipeline",

@@ -166,7 +166,7 @@ def _open_other(path: Path, options: dict[str, Any], first: _Columns | _Treebank
     default=200,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Errors to list, or trees to draw.",
+    help="Errors to list.",
 )
 @click.option(
     "--explanations", default=40, show_default=True, type=click.IntRange(min=0), help="Errors to explain."
