@@ -60,7 +60,7 @@ test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (instal
 
 test-integrations: $(VENV)/.integrations  ## the tests of reports, server, data frames, notebooks and spaCy (installs them)
 	$(BIN)/python -m pytest -q -n auto -m "not slow" tests/report tests/serve tests/integrations tests/project/test_site.py
-	$(BIN)/python -m pytest -q tests/project/test_docs.py -k "dataframes or notebooks or integrations or frames"
+	$(BIN)/python -m pytest -q tests/project/test_docs.py -k "dataframes or notebooks or integrations or frames or explaining"
 
 test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow

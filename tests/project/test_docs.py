@@ -59,6 +59,7 @@ NEEDS = {  # page or module, and those within it → optional packages without w
     "dataframes": ("narwhals", "polars", "pandas"),
     "notebooks": ("IPython",),
     "reports": ("jinja2", "matplotlib"),
+    "explaining": ("jinja2", "matplotlib"),
     "integrations": ("spacy", "torch"),
     "crfkit.nn": ("torch",),
     "crfkit.compat.torchcrf": ("torch",),
