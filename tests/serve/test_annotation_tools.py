@@ -195,6 +195,23 @@ def test_an_annotation_trains_a_new_version(tmp_path: Path) -> None:
     assert load(saved / "names-2.crf").predict([TEXT.split()])
 
 
+def test_annotations_begin_with_the_file_that_was_read_last(tmp_path: Path) -> None:
+    file = tmp_path / "names.crf"
+    names().save(file)
+    with asking({"names": file}, train=True) as client:
+        post(client, "/webhook", event("ANNOTATION_CREATED", region(10, 15, "Person"), task=TASK), 201)
+        wait_for(client, "names-2")
+        X, y = [["Xyzzy", "sang"], ["he", "sang"]], [["B-SONG", "O"], ["O", "O"]]
+        CRF(features="names", l2=0.1).fit(X, y).save(file)
+        client.app.store.reload()
+        wait_for(client, "names-3")
+        post(client, "/webhook", event("ANNOTATION_UPDATED", region(10, 15, "Person"), task=TASK), 201)
+        wait_for(client, "names-4")
+        labels = client.get("/models").json()["models"][0]["labels"]
+        assert "B-SONG" in labels
+        assert "B-ORG" not in labels
+
+
 def test_train_and_start_training() -> None:
     """The request of older versions of Label Studio, with all annotated tasks."""
     annotated = [

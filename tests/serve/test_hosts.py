@@ -9,7 +9,8 @@ pytest.importorskip("uvicorn", reason='needs uvicorn: pip install ".[serve]"')
 pytest.importorskip("httpx", reason="needs httpx")
 
 from crfkit.errors import ArgumentError
-from crfkit.serve.server import _hosts, _listen
+from crfkit.serve import Limits
+from crfkit.serve.server import _fit_files, _hosts, _listen
 from tests.serve.models import names
 from tests.serve.servers import asking
 
@@ -37,6 +38,19 @@ def test_hosts(host: str, status: int) -> None:
 def test_other_addresses_answer_all_hosts_but_where_some_are_named() -> None:
     assert _hosts("0.0.0.0", []) is None
     assert _hosts("0.0.0.0", ["a"]) == ["a"]
+
+
+def test_connections_fit_the_files_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource", reason="not a Unix system")
+    current = [100, 300]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(current))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, given: current.__setitem__(slice(None), given))
+    assert _fit_files(Limits(max_connections=20)).max_connections == 20
+    assert current == [100, 300]
+    assert _fit_files(Limits(max_connections=150)).max_connections == 150
+    assert current == [214, 300]
+    assert _fit_files(Limits(max_connections=1000)).max_connections == 236
+    assert current == [300, 300]
 
 
 def test_an_address_that_is_taken() -> None:

@@ -255,6 +255,7 @@ def test_a_word_segmenter(client: TestClient) -> None:
         ("/tag", {"text": "a", "model": "../names"}, 404),
         ("/spans", {"text": "a", "threshold": 0}, 400),
         ("/spans", {"text": "a", "threshold": 1.5}, 400),
+        ("/spans", {"text": "a", "threshold": 1e-9}, 400),
         ("/spans", {"text": "a", "threshold": "0.5"}, 400),
         ("/spans", {"text": "a", "threshold": True}, 400),
         ("/spans", {"text": "a", "decode": "best"}, 400),
@@ -287,6 +288,8 @@ def test_limits() -> None:
         ask(client, "/tag", 413, texts=["a b c d e f g"] * 3)
         ask(client, "/tag", 413, tokens=[["a"] * 11])
         ask(client, "/tag", 413, text="x" * 2_000)
+        ask(client, "/nbest", 413, texts=["a b c d e f"] * 3, n=5)
+        assert ask(client, "/nbest", texts=["a b c d e f"] * 3, n=4)
         ask(client, "/parse", 413, model="parser", tokens=[["a"] * 5])
         ask(client, "/parse", 413, model="pipeline", text="The dog sees the cat")
         assert ask(client, "/parse", model="pipeline", text="The dog sees it")

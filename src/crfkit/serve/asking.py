@@ -51,7 +51,9 @@ class Asking:
         model = version.model
         model.check(question, given)
         documents = model.read(given)
-        check_sizes(documents, self.store.limits, model.longest())
+        check_sizes(
+            documents, self.store.limits, model.longest(), question.n if question.name == "nbest" else 1
+        )
         self.metrics.tokens[version.name, question.name] += sum(
             item.size for document in documents for item in document
         )

@@ -8,6 +8,7 @@ from crfkit.serve.errors import bad_value, too_large
 from crfkit.serve.limits import Limits
 from crfkit.serve.plain_text import split_text
 
+OUTPUTS = 4  # times the tokens of a request: labels of all of its n best outputs together
 FORMS = ("text", "texts", "tokens", "rows", "features", "words")
 
 
@@ -91,8 +92,8 @@ _CHECKS: dict[str, Callable[[str, list[Any]], None]] = {
 }
 
 
-def check_sizes(documents: Sequence[Document], limits: Limits, longest: int) -> None:
-    """Refuse more tokens than the limits allow."""
+def check_sizes(documents: Sequence[Document], limits: Limits, longest: int, n_outputs: int = 1) -> None:
+    """Refuse more tokens than the limits allow, alone and in so many outputs."""
     total = 0
     for n, document in enumerate(documents):
         for item in document:
@@ -103,6 +104,10 @@ def check_sizes(documents: Sequence[Document], limits: Limits, longest: int) -> 
                 )
     if total > limits.max_tokens:
         raise too_large(f"the request has {total:,} tokens, expected at most {limits.max_tokens:,}")
+    if n_outputs * total > OUTPUTS * limits.max_tokens:
+        raise too_large(
+            f"{n_outputs} outputs of {total:,} tokens were asked for, expected up to {OUTPUTS * limits.max_tokens:,} labels"
+        )
 
 
 def cut_texts(texts: Sequence[str]) -> list[Document]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from crfkit import __version__
 from crfkit.serve.limits import Limits
-from crfkit.serve.question import SCHEMES
+from crfkit.serve.question import LEAST, SCHEMES
 
 Schema = dict[str, Any]
 
@@ -50,7 +50,11 @@ def _questions(limits: Limits) -> dict[str, Any]:
         "/spans": _post(
             "The spans (entities, chunks) with their exact probabilities",
             {
-                "threshold": {**_PROBABILITY, "description": "spans with at least this probability (0.5)"},
+                "threshold": {
+                    **_PROBABILITY,
+                    "minimum": LEAST,
+                    "description": "spans with at least this probability (0.5)",
+                },
                 "decode": {
                     "enum": ["viterbi", "f1"],
                     "description": "those of the best labels, or of the best F1",

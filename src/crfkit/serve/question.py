@@ -7,6 +7,7 @@ from typing import Any
 from crfkit.serve.errors import bad_value
 from crfkit.serve.limits import Limits
 
+LEAST = 0.001  # threshold: below it there would be very many spans
 QUESTIONS = ("tag", "spans", "nbest", "explain", "parse")
 DECODINGS = ("viterbi", "f1")
 SCHEMES = ("bio", "iob1", "iobes", "bilou", "bmes", "plain")
@@ -66,8 +67,8 @@ def _read(name: str, request: dict[str, Any], limits: Limits) -> Iterator[tuple[
             if not isinstance(value, bool):
                 raise bad_value(f"{option} is no boolean")
         elif option == "threshold":
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-                raise bad_value("threshold is no number above 0, up to 1")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST <= value <= 1:
+                raise bad_value(f"threshold is no number from {LEAST} to 1")
             value = float(value)
         elif option in ("n", "sentence", "position"):
             value = _count(option, value, limits)

@@ -1,11 +1,13 @@
 """A server of its own: uvicorn, signals, and the end of all that was begun."""
 
 import contextlib
+import gc
 import logging
 import signal
 import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from crfkit.serve.store import Loader, ModelStore
 LOGGER = logging.getLogger("crfkit.serve")
 RELOAD_SECONDS = 1.0
 SHUTDOWN_SECONDS = 30
+SPARE_FILES = 64  # besides those of connections
 BACKLOG = 1024  # connections that wait to be accepted
 
 
@@ -44,7 +47,7 @@ def serve(
     again, and `reload_models` does when they change. `port` 0 takes a free one; `started` is called with the address.
     On a loopback address, only requests to its names and to `allowed_hosts` are answered. Other options as for `make_app`.
     """
-    limits = limits or Limits()
+    limits = _fit_files(limits or Limits())
     options = {} if loader is None else {"loader": loader}
     store = ModelStore(models, limits, n_threads=n_threads, **options)
     try:
@@ -72,6 +75,8 @@ def serve(
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         server = uvicorn.Server(config)
+        gc.collect()
+        gc.freeze()  # models and modules stay: later collections need not look at them, which keeps pauses short
         with listening, _signals(server, store):
             address = _address(host, listening)
             if started is not None:
@@ -79,6 +84,27 @@ def serve(
             server.run(sockets=[listening])
     finally:
         store.close()
+
+
+def _fit_files(limits: Limits) -> Limits:
+    """As many connections as the system lets a process open files; its soft limit is raised where that helps."""
+    try:
+        import resource
+    except ImportError:  # not a Unix system
+        return limits
+    wanted = limits.max_connections + SPARE_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return limits
+    if hard == resource.RLIM_INFINITY or hard > soft:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = max(min(limits.max_connections, soft - SPARE_FILES), 1)
+    if most < limits.max_connections:
+        LOGGER.warning("%d connections at a time: the system allows a process %d files", most, soft)
+    return replace(limits, max_connections=most)
 
 
 def _hosts(host: str, allowed: Collection[str]) -> list[str] | None:

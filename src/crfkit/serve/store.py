@@ -64,7 +64,7 @@ class ModelStore:
         self.n_reloads = self.n_failures = 0
         self._loader = loader
         self._n_threads = n_threads
-        self._lock = threading.Lock()  # one reload at a time
+        self._lock = threading.RLock()  # one new version at a time
         self._paths = {
             name: Path(given) for name, given in models.items() if isinstance(given, str | os.PathLike)
         }
@@ -94,8 +94,9 @@ class ModelStore:
 
     def replace(self, name: str, model: Any) -> Version:
         """Put a new version in the place of the current one, whose requests are still answered by it."""
-        old = self._versions[name]
-        new = self._add(name, model)
+        with self._lock:
+            old = self._versions[name]
+            new = self._add(name, model)
         old.batcher.close()
         return new
 

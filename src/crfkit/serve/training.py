@@ -24,7 +24,7 @@ PASSES = 20
 class Trainer:
     """Trains a `CRF` on all annotations that there are, in a thread; one run at a time.
 
-    It begins with the model that the server was started with, so that annotations which were changed or deleted leave
+    It begins with the model of the file, so that annotations which were changed or deleted leave
     nothing behind, and changes it as little as makes the annotated texts right (passive-aggressive): few annotations do
     not undo what was learnt from many.
     """
@@ -34,7 +34,8 @@ class Trainer:
         self.save_dir = save_dir
         self.last_error: str | None = None
         self.n_runs = 0
-        self._first: dict[str, CRF[Any]] = {}  # name → what the server was started with
+        self._first: dict[str, CRF[Any]] = {}  # name → the model of the file
+        self._known: dict[str, Version] = {}  # name → the version that was trained last, or that of the file
         self._waiting: dict[str, list[AnnotatedText]] = {}
         self._wake = threading.Condition()
         self._busy: str | None = None
@@ -43,15 +44,20 @@ class Trainer:
 
     def start(self, version: Version, texts: Sequence[AnnotatedText]) -> str:
         """Train on these annotations as soon as the run before has ended; the name of the job."""
-        assert isinstance(version.model, ServedCRF)
         with self._wake:
-            self._first.setdefault(version.name, version.model.crf)
+            self._find_first(version)
             self._waiting[version.name] = list(texts)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="crfkit-training", daemon=True)
                 self._thread.start()
             self._wake.notify()
         return f"{version.name}-after-{version.number}"
+
+    def _find_first(self, version: Version) -> None:
+        """Note the model of the file, where the current version is one that was not trained here."""
+        if self._known.get(version.name) is not version:
+            assert isinstance(version.model, ServedCRF)
+            self._first[version.name], self._known[version.name] = version.model.crf, version
 
     @property
     def busy(self) -> bool:
@@ -93,10 +99,14 @@ class Trainer:
                 self._busy = None
 
     def _train(self, name: str, texts: list[AnnotatedText]) -> None:
-        first = self._first[name]
         began = time.monotonic()
-        model = fit_annotations(first, texts)
-        version = self.store.replace(name, model)
+        while True:
+            before = self.store.get(name)
+            self._find_first(before)
+            model = fit_annotations(self._first[name], texts)
+            if self.store.get(name) is before:
+                break  # else the file was read again meanwhile
+        version = self._known[name] = self.store.replace(name, model)
         self.n_runs += 1
         LOGGER.info("%s: trained on %d texts in %.1f s", version.label, len(texts), time.monotonic() - began)
         if self.save_dir is not None:
