@@ -74,6 +74,7 @@ BODIES: dict[str, tuple[bytes, int]] = {
     "half of a surrogate pair": (b'{"text": "\\ud800"}', 400),
     "half of one in a name": (b'{"text": "a", "model": "\\udfff"}', 400),
     "NaN": (b'{"text": "a", "threshold": NaN}', 400),
+    "NaN as a value": (b'{"model": "attributes", "features": [[{"w": NaN}]]}', 400),
     "infinity": (b'{"text": "a", "threshold": -Infinity}', 400),
     "a large exponent": (b'{"text": "a", "threshold": 1e999}', 400),
     "an unknown field": (b'{"text": "a", "__class__": "os"}', 400),

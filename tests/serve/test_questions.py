@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,14 @@ from crfkit import CRF
 from crfkit.data import Sentence, Word
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.serve import Limits, make_app
+from crfkit.serve.asking import Asking
+from crfkit.serve.batching import Batcher, Job
+from crfkit.serve.errors import RequestError
+from crfkit.serve.given import Item
+from crfkit.serve.metrics import Metrics
 from crfkit.serve.plain_text import split_text
+from crfkit.serve.question import Question
+from crfkit.serve.store import ModelStore
 from tests.serve.models import (
     TEXT,
     attributes,
@@ -87,11 +95,13 @@ def test_batches(client: TestClient) -> None:
 def test_spans(client: TestClient, options: dict[str, Any]) -> None:
     answer = ask(client, "/spans", text=TEXT, **options)
     expected = names().predict_spans(words_of(TEXT), **options)
-    for sentence, spans in zip(sentences(answer), expected, strict=True):
+    for tokens, sentence, spans in zip(split_text(TEXT), sentences(answer), expected, strict=True):
         assert len(sentence["spans"]) == len(spans)
         for found, span in zip(sentence["spans"], spans, strict=True):
             assert (found["start"], found["end"], found["label"]) == span[:3]
             assert found["probability"] == pytest.approx(span.probability, abs=1e-9)
+            assert found["begin_character"] == tokens[span.start].start
+            assert found["end_character"] == tokens[span.end - 1].end
             assert found["text"] == TEXT[found["begin_character"] : found["end_character"]]
     with_tokens = ask(client, "/spans", tokens=words_of(TEXT), **options)
     assert [s["label"] for found in sentences(with_tokens) for s in found["spans"]] == [
@@ -300,10 +310,6 @@ def test_limits() -> None:
 def test_a_bad_request_among_good_ones_fails_alone(client: TestClient) -> None:
     """Requests that are answered together do not share their errors."""
     model = client.app.store.get("attributes").model
-    from crfkit.serve.batching import Batcher, Job
-    from crfkit.serve.given import Item
-    from crfkit.serve.question import Question
-
     batcher = Batcher(model, "test")
     good = [["w=dog"], ["w=runs"]]
     jobs = [
@@ -315,6 +321,19 @@ def test_a_bad_request_among_good_ones_fails_alone(client: TestClient) -> None:
     error = jobs[1].future.exception()
     assert "sequence 1" in str(error)  # counted in its own request
     batcher.close()
+
+
+def test_a_version_that_was_just_replaced() -> None:
+    """A request that was read for it goes to the current one; at the end of the server there is none."""
+    store = ModelStore({"names": names()}, Limits())
+    old = store.get()
+    store.replace("names", names())
+    words = ["Anna", "left", "."]
+    ask_old = Asking(store, Metrics()).ask(old, Question("tag"), [Item(3, words)])
+    assert asyncio.run(ask_old) == [[{"labels": names().predict([words])[0]}]]
+    store.close()
+    with pytest.raises(RequestError, match="the server ends"):
+        asyncio.run(Asking(store, Metrics()).ask(store.get(), Question("tag"), [Item(3, words)]))
 
 
 def test_large_requests_are_answered_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:

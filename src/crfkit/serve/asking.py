@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crfkit.serve.batching import ClosedError, Job
+from crfkit.serve.errors import RequestError
 from crfkit.serve.given import Document, Given, Item, check_sizes
 from crfkit.serve.metrics import Metrics
 from crfkit.serve.question import Question
@@ -69,7 +70,10 @@ class Asking:
                 version.batcher.submit(job)
                 break
             except ClosedError:  # it was replaced in this moment
-                version = self.store.get(version.name)
+                current = self.store.get(version.name)
+                if current is version:
+                    raise RequestError(429, "the server ends", close=True, retry_after=1) from None
+                version = current
         return await asyncio.wrap_future(job.future)
 
 
