@@ -13,11 +13,12 @@ import crfkit
 nbformat = pytest.importorskip("nbformat", reason="needs nbformat: pip install nbformat")
 nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install nbclient")
 pytest.importorskip("ipykernel", reason="needs ipykernel: pip install ipykernel")
-pytest.importorskip("polars")
+for package in ("narwhals", "polars", "jinja2", "matplotlib"):
+    pytest.importorskip(package, reason=f"needs {package}")
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-VIEWS = {"names": 7, "trees": 3}  # how many outputs are HTML, at least
+VIEWS = {"names": 7, "trees": 3, "errors": 3}  # how many outputs are HTML, at least
 
 
 def execute(notebook: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,8 +56,8 @@ def test_notebooks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [output for output in found if output.output_type == "error"] == []
     pages = [output.data["text/html"] for output in found if "text/html" in output.get("data", {})]
     assert len(pages) >= VIEWS.get(path.stem, 0)
-    live = [page for page in pages if "iterations, " in page and "<svg" in page]
-    assert live  # verbose="live" leaves its last picture
+    if 'verbose="live"' in path.read_text(encoding="utf-8").replace("\\", ""):
+        assert any("iterations, " in page and "<svg" in page for page in pages)  # its last picture stays
 
 
 @pytest.mark.filterwarnings("default")

@@ -12,9 +12,9 @@ from crfkit.pipeline import Lemmatizer, Pipeline, TreebankTagger
 from crfkit.report.tree_picture import draw_tree
 from crfkit.report.tree_text import tree_text
 from crfkit.report.view import View
+from crfkit.report.words import words_of
 from crfkit.structures import Span, Threshold
 
-_WORD_KEYS = ("word", "form", "token", "text", "w")  # of a dict of features
 OUTSIDE = "O"
 
 
@@ -231,20 +231,7 @@ def _sentences(X: Any) -> list[str | list[str]]:
     if isinstance(X, str):
         raise ArgumentError("X is a text, expected a list of sequences, or a list of texts")
     given = X.X if isinstance(X, SequenceFrame) else X
-    return [x if isinstance(x, str) else [_word(position) for position in x] for x in given]
-
-
-def _word(position: Any) -> str:
-    """What a person calls a position: the word itself, the first column, or the feature that is the word."""
-    if isinstance(position, str):
-        return position
-    if isinstance(position, Mapping):
-        known = [position[key] for key in _WORD_KEYS if isinstance(position.get(key), str)]
-        texts = known or [value for value in position.values() if isinstance(value, str)]
-        return texts[0] if texts else "·"
-    if isinstance(position, Sequence) and position and isinstance(position[0], str):
-        return position[0]
-    return "·"
+    return [x if isinstance(x, str) else words_of([x])[0] for x in given]
 
 
 def _check_lengths(name: str, given: Sequence[Any], expected: Sequence[Any]) -> None:

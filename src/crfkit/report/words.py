@@ -24,7 +24,8 @@ def _word(position: Any) -> str:
         key = next((key for key in _KEYS if key in position), None)
         if key is not None:
             return str(position[key])
-        return next((str(name) for name in position), "–")
+        texts = (value for value in position.values() if isinstance(value, str))
+        return next(texts, next((str(name) for name in position), "–"))
     if isinstance(position, Sequence):
         return str(position[0]) if len(position) else "–"
     return "–"  # numbers alone
