@@ -141,6 +141,7 @@ def draw_history(history: History, dev_name: str = "dev score") -> str:
         )
         axes.set(xlabel="iteration", ylabel="objective")
         _whole_numbers(axes)
+        axes.yaxis.set_major_formatter("{x:,.6g}")
         scored = [record for record in history if record.dev_score is not None]
         if scored:
             beside = axes.twinx()
