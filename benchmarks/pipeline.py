@@ -30,7 +30,7 @@ from benchmarks.memory import peak_mb, restart_peak_mb
 from benchmarks.trees import is_installed
 from crfkit.data import Sentence, read_conllu, write_conllu
 from crfkit.evaluation import TREEBANK_METRICS, evaluate_treebank
-from crfkit.pipeline import Pipeline, raw_text
+from crfkit.pipeline import Pipeline, WordList, raw_text
 
 RESULTS = PROJECT / "benchmarks" / "results"
 QUICK = 60  # sentences of each file
@@ -46,6 +46,7 @@ class Job(NamedTuple):
     folder: str  # of the models
     test: str  # "dev" or "test"
     limit: int | None
+    words: str | None = None  # a file with words of the language
 
 
 def measure(job: Job) -> Outcome:
@@ -81,7 +82,8 @@ def ours(job: Job) -> tuple[Outcome, Asked]:
         gc.collect()
         restart_peak_mb()
         start = time.process_time()
-        trained = Pipeline(n_threads=1).fit(
+        words = None if job.words is None else WordList.read(job.words)
+        trained = Pipeline(n_threads=1, words=words).fit(
             training, dev=dev, checkpoint=model.with_suffix(".steps"), verbose=1
         )
         found = {"fit_cpu": time.process_time() - start, "peak_mb": peak_mb()}
@@ -193,6 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--quick", action="store_true", help="a smoke test on a few sentences")
     options.add_argument("--test", action="store_true", help="ask for the test file, not the dev file")
     options.add_argument("--only", choices=["ours", "rival"], help="only crfkit, or only UDPipe")
+    options.add_argument("--words", type=Path, metavar="FILE", help="words of the language, for crfkit")
     options.add_argument("--models", type=Path, metavar="FOLDER", help="where models are kept")
     options.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
     options.add_argument("--job", help=argparse.SUPPRESS)
@@ -205,9 +208,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("ufal.udpipe is not installed: UDPipe is left out", file=sys.stderr)
         toolkits = [OURS]
     test = "test" if given.test else "dev"
+    words = None if given.words is None else str(given.words.resolve())
     with TemporaryDirectory(prefix="crfkit-bench-") as temporary:
         folder, limit = str((given.models or Path(temporary)).resolve()), QUICK if given.quick else None
-        outcomes = {toolkit: run(Job(toolkit, folder, test, limit)) for toolkit in toolkits}
+        outcomes = {toolkit: run(Job(toolkit, folder, test, limit, words)) for toolkit in toolkits}
     results = {"machine": machine(), "test": test, "toolkits": outcomes}
     text = markdown(results)
     print(text)

@@ -30,6 +30,7 @@ from benchmarks.trees import is_installed
 from crfkit import TreebankTagger, load
 from crfkit.data import Sentence, read_conllu, write_conllu
 from crfkit.evaluation import evaluate_tags
+from crfkit.pipeline import WordList
 
 RESULTS = PROJECT / "benchmarks" / "results"
 TAGS = ("upos", "xpos", "feats")
@@ -45,6 +46,7 @@ class Job(NamedTuple):
     folder: str  # for models
     on_dev: bool
     limit: int | None
+    words: str | None = None  # a file with words of the language
 
 
 def data_of(job: Job) -> tuple[list[Sentence], list[Sentence] | None, list[Sentence]]:
@@ -91,7 +93,8 @@ def ours(
     gc.collect()
     restart_peak_mb()
     start = time.process_time()
-    tagger = TreebankTagger(job.tag, n_threads=1).fit(training, dev=dev)
+    words = None if job.words is None else WordList.read(job.words)
+    tagger = TreebankTagger(job.tag, n_threads=1, words=words).fit(training, dev=dev)
     fit_cpu, peak = time.process_time() - start, peak_mb()
     tagger.save(model)
     opened = load(model)
@@ -190,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--only", choices=["ours", "rival"], help="only crfkit, or only UDPipe")
     options.add_argument("--corpus", action="append", choices=list(CORPORA), help="only this one")
     options.add_argument("--tag", action="append", help="only this column, or joint columns, of crfkit")
+    options.add_argument("--words", type=Path, metavar="FILE", help="words of the language, for crfkit")
     options.add_argument("--models", type=Path, metavar="FOLDER", help="where models are kept")
     options.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
     options.add_argument("--job", help=argparse.SUPPRESS)
@@ -201,7 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.only != "ours" and not rival:
         print("ufal.udpipe is not installed: UDPipe is left out", file=sys.stderr)
     out = given.out or (None if given.quick else RESULTS)
-    asked = given.dev, QUICK if given.quick else None
+    words = None if given.words is None else str(given.words.resolve())
+    asked = given.dev, QUICK if given.quick else None, words
     results: dict[str, Any] = {"machine": machine(), "test": "dev" if given.dev else "test", "rows": []}
     with TemporaryDirectory(prefix="crfkit-bench-") as temporary:
         folder = str((given.models or Path(temporary)).resolve())

@@ -35,7 +35,7 @@ TRAIN, TEST = make_treebank(60), make_treebank(30, seed=2)
 
 @pytest.fixture(scope="module")
 def trained() -> Pipeline:
-    return Pipeline(folds=2, n_threads=1).fit(TRAIN, dev=make_treebank(10, seed=3))
+    return Pipeline(folds=2, n_threads=1).fit(make_treebank(120), dev=make_treebank(10, seed=3))
 
 
 def columns(sentences: Sequence[Sentence]) -> list[Any]:

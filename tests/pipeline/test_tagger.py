@@ -17,7 +17,8 @@ from crfkit.data import EmptyNode, Multiword, Sentence, Word, check_tree
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError
 from crfkit.evaluation import evaluate_tags
 from crfkit.models import ModelFile, NotFittedError, read_model_file, write_model_file
-from crfkit.pipeline import TagColumns
+from crfkit.pipeline import TagColumns, WordList
+from crfkit.pipeline.tagger_input import white_space
 
 TAGS = {  # form: upos, xpos, feats
     "the": ("DET", "DT", "Definite=Def"),
@@ -189,7 +190,7 @@ def test_a_model_file_gives_the_same_answers(tmp_path: Path, tag: str) -> None:
 def test_training_goes_on_from_a_model(tmp_path: Path) -> None:
     tagger = TreebankTagger("xpos").fit(TRAIN)
     tagger.save(tmp_path / "m", single_precision=False)
-    still = CRF(features="pos", optimizer=LBFGS(max_iterations=0))
+    still = CRF(features=tagger.crf_.features, optimizer=LBFGS(max_iterations=0))
     for start in (tagger, tmp_path / "m"):
         found = TreebankTagger("xpos", still).fit(TRAIN, start=start)
         np.testing.assert_allclose(found.weights_, tagger.weights_, rtol=1e-12)
@@ -279,3 +280,99 @@ def test_what_cannot_be_compared() -> None:
     with pytest.raises(EmptyDataError):
         evaluate_tags([bare(gold[0])], gold)
     assert issubclass(EmptyDataError, InputError)
+
+
+# ---- lists of words
+
+
+LISTED = [stem + ending for stem in ("walk", "talk", "jump", "call") for ending in ("", "s", "ed", "ing")]
+
+
+def test_a_list_of_words_shows_which_endings_alternate(tmp_path: Path) -> None:
+    words = WordList([*LISTED, "Rex", "NATO"])
+    assert {("", "s"), ("", "ed"), ("", "ing"), ("s", "ed"), ("s", "ing")} == set(words.alternations)
+    listed, endings, bases = words.columns("Jump")
+    assert (listed, len(endings), bases) == ("l", 3, "-")
+    assert words.columns("jumping")[2].startswith(f"ing|{endings}")
+    assert [words.columns(form)[0] for form in ("rex", "Nato", "nobody")] == ["c", "u", "-"]
+    (tmp_path / "words.txt").write_text("\n".join(LISTED) + "\n\n")
+    assert WordList.read(tmp_path / "words.txt") == WordList(LISTED)
+    assert pickle.loads(pickle.dumps(words)) == words
+    assert pickle.loads(pickle.dumps(words)).columns("Jump") == words.columns("Jump")
+
+
+def test_no_list_of_words(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("\n \n")
+    with pytest.raises(EmptyDataError, match=r"words.txt: the file has no word"):
+        WordList.read(tmp_path / "words.txt")
+    with pytest.raises(EmptyDataError, match="the list of words is empty"):
+        WordList([])
+    for wrong in ("walk", 3, [1]):
+        with pytest.raises(ArgumentError, match="expected a list of words"):
+            TreebankTagger("upos", words=wrong)  # type: ignore[arg-type]
+
+
+def test_a_tagger_with_a_list_of_words_knows_other_words(tmp_path: Path) -> None:
+    """Verbs take `ing`, nouns do not; unknown words are told apart by that alone."""
+    verbs, nouns = ("walk", "talk", "jump"), ("bird", "tree", "lamp")
+    listed = [
+        *(v + e for v in (*verbs, "limp") for e in ("", "s", "ing")),
+        *(n + e for n in (*nouns, "kiln") for e in ("", "s")),
+    ]
+    seen = [
+        Sentence([Word(form, upos=tag)])
+        for tag, forms in (("VERB", verbs), ("NOUN", nouns))
+        for form in forms
+    ] * 3
+    tagger = TreebankTagger("upos", words=listed).fit(seen)
+    given = [Sentence([Word("limp")]), Sentence([Word("kiln")])]
+    assert [one.words[0].upos for one in tagger.predict(given)] == ["VERB", "NOUN"]
+    assert len(tagger.positions(given)[0][0]) == 5
+    tagger.save(tmp_path / "m", single_precision=False)
+    again = crfkit.load(tmp_path / "m")
+    assert again.words == tagger.words
+    assert again.predict(given, probabilities=True) == tagger.predict(given, probabilities=True)
+    file = read_model_file(tmp_path / "m")
+    write_model_file(file._replace(settings={**file.settings, "alternations": [["s"]]}), tmp_path / "m")
+    with pytest.raises(FileFormatError, match="alternations of endings are no pairs"):
+        crfkit.load(tmp_path / "m")
+
+
+def test_white_space_around_words() -> None:
+    words = [Word("do"), Word("n't"), Word("go", misc="SpaceAfter=No"), Word(".")]
+    one = Sentence(words, [Multiword(1, 2, "don't", "_")])
+    assert white_space(one) == ["sn", "ns", "sn", "ns"]
+    assert white_space(Sentence([Word("a"), Word("b")])) == ["?", "?"]
+
+
+# ---- trials
+
+
+def many_tags(n: int, *, mixed: bool) -> list[Sentence]:
+    """Sentences with more than a hundred tags; where they are `mixed`, one word of a sentence decides on that of another."""
+    found = []
+    for i in range(n):
+        k, style = i % 60, i // 60 % 2
+        tag = f"T{k}-{style}" if mixed else f"T{k}-{k % 2}"
+        fill = [Word(f"x{(i * 7 + j) % 50}", xpos="F") for j in range(5)]
+        found.append(
+            Sentence(
+                [
+                    Word(f"style{style}", xpos="S"),
+                    *fill,
+                    Word(f"w{k}", xpos=tag),
+                    Word("z", xpos=f"Z{i % 110}" if i < 110 else "Z0"),
+                ]
+            )
+        )
+    return found
+
+
+def test_a_trial_on_held_out_sentences_chooses_features() -> None:
+    tagger = TreebankTagger("xpos", n_threads=1).fit(many_tags(480, mixed=True))
+    assert "all features (held-out sentences: " in tagger.settings_reason_
+    assert "near=" in str(tagger.crf_.features)
+    few = TreebankTagger("xpos", n_threads=1).fit(many_tags(150, mixed=True))
+    assert "held-out" not in few.settings_reason_
+    same = CRF(**tagger.crf_.get_params(deep=False))
+    assert "held-out" not in TreebankTagger("xpos", same).fit(many_tags(480, mixed=True)).settings_reason_

@@ -17,6 +17,12 @@ quiet_option = click.option("--quiet", is_flag=True, help="Print only errors.")
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all processors]"
 )
+words_option = click.option(
+    "--words",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Words of the language, one a line, such as those of a spelling checker: they tell a tagger of unknown words.",
+)
 separator_option = click.option(
     "--separator", help="What stands between columns.  [default: what did in the training file]"
 )

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from crfkit.cli.model_input import is_type
-from crfkit.cli.options import model_option, quiet_option, threads_option
+from crfkit.cli.options import model_option, quiet_option, threads_option, words_option
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, save_model
 from crfkit.cli.streams import (
@@ -131,6 +131,7 @@ def command() -> None:
     metavar="FOLDER",
     help="Keep what is finished there, and go on from there.",
 )
+@words_option
 @threads_option
 @quiet_option
 @catch_termination()
@@ -140,6 +141,7 @@ def train(
     dev: Path | None,
     folds: int,
     checkpoint: Path | None,
+    words: Path | None,
     threads: int | None,
     quiet: bool,
 ) -> None:
@@ -152,7 +154,7 @@ def train(
     --checkpoint, the same command goes on with the first one that is not.
     """
     from crfkit.data import read_conllu
-    from crfkit.pipeline import Pipeline
+    from crfkit.pipeline import Pipeline, WordList
 
     with Display(quiet=quiet) as display, show_notes(display):
         display.stage(f"reading {file}", "sentences")
@@ -163,7 +165,8 @@ def train(
         display.say(f"{file}: {len(sentences):,} sentences, {n_words:,} words")
         if dev is None:
             display.say("no --dev: taggers and parser keep the weights of their last iteration")
-        pipeline = Pipeline(folds=folds, n_threads=threads)
+        listed = None if words is None else WordList.read(words)
+        pipeline = Pipeline(folds=folds, n_threads=threads, words=listed)
         with display.training(None, "score") as callback:
             pipeline.fit(sentences, dev=held_out, callback=callback, checkpoint=checkpoint)
         interrupted = pipeline.interrupted_

@@ -6,19 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.options import model_option, optimizer_of, training_options
+from crfkit.cli.options import model_option, optimizer_of, training_options, words_option
 from crfkit.cli.progress import Display
 from crfkit.cli.saving import catch_termination, check_outputs, fit, train_and_save
 
 if TYPE_CHECKING:
-    from crfkit.pipeline import ChosenCRF
+    from crfkit.data import Sentence
+    from crfkit.pipeline import ChosenCRF, TagColumns, WordList
 
 
-def choose_settings(tag: str, labels: list[str], options: dict[str, Any]) -> "ChosenCRF":
-    """The CRF for so many tags, with what the options of the command ask for instead."""
-    from crfkit.pipeline import TagColumns, choose_crf
+def choose_settings(
+    columns: "TagColumns", sentences: "list[Sentence]", words: "WordList | None", options: dict[str, Any]
+) -> "ChosenCRF":
+    """The CRF for the tags of a treebank, with what the options of the command ask for instead."""
+    from crfkit.pipeline import choose_crf, choose_for_treebank
 
-    chosen = choose_crf(TagColumns.parse(tag), labels, options["threads"])
+    if options["features"] is None:
+        chosen = choose_for_treebank(columns, sentences, words, options["threads"])
+    else:
+        chosen = choose_crf(columns, columns.known_labels(sentences), options["threads"])
     given = {name: options[name] for name in ("features", "l2", "min_count") if options[name] is not None}
     of_optimizer = (
         options["optimizer"],
@@ -53,9 +59,12 @@ def choose_settings(tag: str, labels: list[str], options: dict[str, Any]) -> "Ch
     type=int,
     help="Leave out features seen at fewer words.  [default: by the number of tags]",
 )
+@words_option
 @training_options(None, "treebank")
 @catch_termination()
-def command(file: Path, model: Path, dev: Path | None, quiet: bool, tag: str, **options: Any) -> None:
+def command(
+    file: Path, model: Path, dev: Path | None, quiet: bool, tag: str, words: Path | None, **options: Any
+) -> None:
     """Train a tagger on the words of FILE (CoNLL-U) and write it to MODEL.
 
     `crfkit tag MODEL TREEBANK` fills the column, or columns, in place. Words whose UPOS or XPOS is `_` may have any tag.
@@ -65,7 +74,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, tag: str, **
     run with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
     from crfkit.data import read_conllu
-    from crfkit.pipeline import TagColumns, TreebankTagger
+    from crfkit.pipeline import TagColumns, TreebankTagger, WordList
 
     columns = TagColumns.parse(tag)
     with Display(quiet=quiet) as display:
@@ -73,10 +82,10 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, tag: str, **
         check_outputs(model, options["checkpoint"], (file, dev))
         sentences = list(display.count(read_conllu(file)))
         held_out = None if dev is None else list(display.count(read_conllu(dev)))
-        labels = columns.known_labels(sentences)
         n_words = sum(len(sentence.words) for sentence in sentences)
-        chosen = choose_settings(tag, labels, options)
-        tagger = TreebankTagger(str(columns), chosen.crf, n_threads=options["threads"])
+        listed = None if words is None else WordList.read(words)
+        chosen = choose_settings(columns, sentences, listed, options)
+        tagger = TreebankTagger(str(columns), chosen.crf, options["threads"], listed)
         display.say(f"{file}: {len(sentences):,} sentences, {n_words:,} words, {chosen.reason}")
         patience = None if dev is None else options["patience"]
         run = partial(fit, tagger, sentences, dev=held_out, patience=patience)

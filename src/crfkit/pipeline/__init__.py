@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from crfkit.pipeline.sentence_json import sentence_to_json
     from crfkit.pipeline.tag_columns import TagColumns
     from crfkit.pipeline.tagger import TreebankTagger
-    from crfkit.pipeline.tagger_settings import ChosenCRF, choose_crf
+    from crfkit.pipeline.tagger_settings import ChosenCRF, choose_crf, choose_for_treebank
     from crfkit.pipeline.text_input import INPUT_FORMATS
     from crfkit.pipeline.tokenizer import Tokenizer
+    from crfkit.pipeline.word_list import WordList
     from crfkit.pipeline.written_text import raw_text
 
 __all__ = [
@@ -26,7 +27,9 @@ __all__ = [
     "TagColumns",
     "Tokenizer",
     "TreebankTagger",
+    "WordList",
     "choose_crf",
+    "choose_for_treebank",
     "load",
     "load_file",
     "raw_text",
@@ -44,8 +47,9 @@ _LAZY = {
     "text_input": ("INPUT_FORMATS",),
     "tag_columns": ("TagColumns",),
     "tagger": ("TreebankTagger",),
-    "tagger_settings": ("ChosenCRF", "choose_crf"),
+    "tagger_settings": ("ChosenCRF", "choose_crf", "choose_for_treebank"),
     "tokenizer": ("Tokenizer",),
+    "word_list": ("WordList",),
 }
 
 if not TYPE_CHECKING:

@@ -19,6 +19,7 @@ from crfkit.pipeline.components import (
 from crfkit.pipeline.saved_model import SavedModel
 from crfkit.pipeline.text_input import check_format, read_sentences
 from crfkit.pipeline.tokenizer import Tokenizer
+from crfkit.pipeline.word_list import WordList
 
 BATCH = 500  # sentences analysed at once: enough for all threads, little to hold
 
@@ -34,6 +35,7 @@ class Pipeline(SavedModel):
     folds : each component is trained on what those before it predict for sentences that they have not seen: they are trained
         so many times on the rest of the treebank (jack-knifing)
     n_threads : None: all processors. The results do not depend on it, to the last bit.
+    words : a `WordList` of the language, or a list of words, for the tagger, where `components` is None
 
     Attributes
     ----------
@@ -65,11 +67,16 @@ class Pipeline(SavedModel):
     _kind = "pipeline"
 
     def __init__(
-        self, components: Sequence[Any] | None = None, folds: int = 5, n_threads: int | None = None
+        self,
+        components: Sequence[Any] | None = None,
+        folds: int = 5,
+        n_threads: int | None = None,
+        words: WordList | Iterable[str] | None = None,
     ) -> None:
         self.components = components
         self.folds = folds
         self.n_threads = n_threads
+        self.words = words if words is None or isinstance(words, WordList) else WordList(words)
 
     def fit(
         self,
@@ -88,7 +95,7 @@ class Pipeline(SavedModel):
         """
         from crfkit.pipeline.training import Training
 
-        training = Training(self.components, self.folds, self.n_threads, callback, verbose)
+        training = Training(self.components, self.folds, self.n_threads, callback, verbose, self.words)
         given = check_sentences(sentences)
         trained = training.run(given, None if dev is None else check_sentences(dev, "dev"), checkpoint)
         self._set_trained(trained.tokenizer, trained.components, trained.left_out)

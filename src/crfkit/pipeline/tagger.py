@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -26,7 +26,9 @@ from crfkit.models import (
 from crfkit.optimizers import Optimizer, StopReason
 from crfkit.pipeline.saved_model import SavedModel
 from crfkit.pipeline.tag_columns import TagColumns
-from crfkit.pipeline.tagger_settings import choose_crf
+from crfkit.pipeline.tagger_input import read_positions, reads_rows
+from crfkit.pipeline.tagger_settings import ChosenCRF, choose_for_treebank
+from crfkit.pipeline.word_list import WordList
 
 AUTO = "auto"
 
@@ -37,9 +39,10 @@ class TreebankTagger(SavedModel):
     Parameters
     ----------
     tag : the columns, "upos", "xpos", "feats", or several as one joint label, such as "upos+feats"
-    crf : "auto": features, tag dictionary, transitions and optimizer chosen by the number of tags and words
-        (`settings_reason_` says which); or an untrained `CRF` whose positions are words
+    crf : "auto": features, tag dictionary, transitions and optimizer chosen by the number of tags, and where there are many
+        by a trial on held-out sentences (`settings_reason_` says which); or an untrained `CRF` whose positions are words
     n_threads : None: all processors. The results do not depend on it, to the last bit.
+    words : a `WordList` of the language, or a list of words: tells what kind of word an unknown one is
 
     Attributes
     ----------
@@ -63,10 +66,17 @@ class TreebankTagger(SavedModel):
 
     _kind = "tagger of treebanks"
 
-    def __init__(self, tag: str = "upos", crf: CRF[Any] | str = AUTO, n_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        tag: str = "upos",
+        crf: CRF[Any] | str = AUTO,
+        n_threads: int | None = None,
+        words: WordList | Iterable[str] | None = None,
+    ) -> None:
         self.tag = tag
         self.crf = crf
         self.n_threads = n_threads
+        self.words = words if words is None or isinstance(words, WordList) else WordList(words)
 
     def fit(
         self,
@@ -89,18 +99,19 @@ class TreebankTagger(SavedModel):
         columns = TagColumns.parse(self.tag)
         given = check_sentences(sentences)
         known = _check_tags(columns, given, "sentences")
+        X, y = self._read(given, None), columns.annotate(given, known)
+        crf, reason = self._untrained(columns, given)
+        Report(verbose).stage(reason)
         held_out = None
         if dev is not None:
             dev = check_sentences(dev, "dev")
             _check_tags(columns, dev, "dev")
-            held_out = (_forms(dev), columns.annotate(dev, known))
-        crf, reason = self._untrained(columns, known)
-        Report(verbose).stage(reason)
+            held_out = (self._read(dev, None), columns.annotate(dev, known))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownLabels)  # rare tags of dev are simply wrong
             crf.fit(
-                _forms(given),
-                columns.annotate(given, known),
+                X,
+                y,
                 sample_weight,
                 dev=held_out,
                 metric=None if dev is None else "accuracy",
@@ -123,13 +134,13 @@ class TreebankTagger(SavedModel):
         """
         crf, columns = self._trained(), TagColumns.parse(self.tag)
         given = check_sentences(sentences)
-        forms = _forms(given)
-        labels = crf.predict(forms)
+        X = self._read(given, crf)
+        labels = crf.predict(X)
         found = [columns.fill(*pair) for pair in zip(given, labels, strict=True)]
         if not probabilities:
             return found
         number = {label: i for i, label in enumerate(crf.classes_)}
-        marginals = crf.predict_marginals(forms)
+        marginals = crf.predict_marginals(X)
         return [
             _with_probabilities(
                 sentence,
@@ -142,7 +153,11 @@ class TreebankTagger(SavedModel):
     def predict_marginals(self, sentences: Iterable[Sentence]) -> list[Float64s]:
         """The probability of each tag at each word: float64[T, L] for each sentence, columns as in `classes_`."""
         crf = self._trained()
-        return crf.predict_marginals(_forms(check_sentences(sentences)))
+        return crf.predict_marginals(self._read(check_sentences(sentences), crf))
+
+    def positions(self, sentences: Iterable[Sentence]) -> list[Sequence[Any]]:
+        """What the trained CRF sees of the words of sentences: their forms, or rows that begin with them."""
+        return self._read(check_sentences(sentences), self._trained())
 
     def score(self, sentences: Iterable[Sentence]) -> float:
         """The share of words with the right tag; words whose tag is unknown do not count."""
@@ -201,7 +216,16 @@ class TreebankTagger(SavedModel):
     def __repr__(self) -> str:
         crf = "" if isinstance(self.crf, str) else f", crf={self.crf!r}"
         threads = "" if self.n_threads is None else f", n_threads={self.n_threads}"
-        return f"TreebankTagger({self.tag!r}{crf}{threads})"
+        words = "" if self.words is None else f", words={self.words!r}"
+        return f"TreebankTagger({self.tag!r}{crf}{threads}{words})"
+
+    def _read(self, sentences: list[Sentence], trained: CRF[Any] | None) -> list[Sequence[Any]]:
+        """The positions of sentences, for training or for a trained CRF."""
+        if trained is not None:
+            rows = trained.n_columns_ not in (None, 1)
+        else:
+            rows = reads_rows(self.crf) if isinstance(self.crf, CRF) else self.words is not None
+        return read_positions(sentences, self.words, rows=rows)
 
     def _facts(self) -> dict[str, object] | None:
         if not hasattr(self, "crf_"):
@@ -218,14 +242,14 @@ class TreebankTagger(SavedModel):
         self.crf_.set_params(n_threads=self.n_threads)
         return self.crf_
 
-    def _untrained(self, columns: TagColumns, known: list[str]) -> tuple[CRF[Any], str]:
+    def _untrained(self, columns: TagColumns, sentences: list[Sentence]) -> ChosenCRF:
         """The CRF to train, and why this one."""
         if isinstance(self.crf, CRF):
             params = self.crf.get_params(deep=False) | {"n_threads": self.n_threads}
-            return CRF(**params), "settings as given"
+            return ChosenCRF(CRF(**params), "settings as given")
         if self.crf != AUTO:
             raise ArgumentError(f"crf is {self.crf!r}, expected 'auto' or a CRF")
-        return choose_crf(columns, known, self.n_threads)
+        return choose_for_treebank(columns, sentences, self.words, self.n_threads)
 
 
 def _check_tags(columns: TagColumns, sentences: list[Sentence], what: str) -> list[str]:
@@ -235,10 +259,6 @@ def _check_tags(columns: TagColumns, sentences: list[Sentence], what: str) -> li
         where = f"{what} ({sentences[0].source})" if sentences else what
         raise EmptyDataError(f"{where}: no word has a tag in {str(columns).upper()}")
     return known
-
-
-def _forms(sentences: Iterable[Sentence]) -> list[list[str]]:
-    return [[word.form for word in sentence.words] for sentence in sentences]
 
 
 def _read_start(start: object) -> Any:

@@ -1,15 +1,66 @@
-"""The CRF of a tagger, chosen by the number of tags and the size of the training set."""
+"""The CRF of a tagger, chosen by the number of tags, and, where there are many, by a trial on held-out sentences."""
 
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from crfkit.models import CRF
+from crfkit.data import Sentence
+from crfkit.features import PRESETS
+from crfkit.models import CRF, LOGGER, UnknownLabels
 from crfkit.optimizers import SGD
-from crfkit.pipeline.tag_columns import TagColumns
+from crfkit.pipeline.tag_columns import Label, TagColumns
+from crfkit.pipeline.tagger_input import read_positions
+from crfkit.pipeline.word_list import WordList
 from crfkit.structures import Chain
 
 FEW_TAGS = 100  # up to so many, all labels and transitions have weights
-SOME_TAGS = 500  # up to so many joint tags, labels share no weights
+SOME_TAGS = 500  # up to so many joint tags, the features are those of few tags
+MANY_WORDS = 100_000  # from so many on, pairs of words help more than they harm
+BLOCK, HELD_OUT = 20, 8  # a trial is tested on every eighth block of consecutive sentences
+MOST_TRIED = 2000  # sentences of a trial
+TRIED_PASSES = 5
+
+# For large training sets: words around in pairs, with endings, and how the neighbours look.
+_CONTEXT = """
+lower[-1]|lower[1]=%lower[-1,0]|%lower[1,0]
+lower[1]|lower[2]=%lower[1,0]|%lower[2,0]
+lower[-2]|lower[-1]=%lower[-2,0]|%lower[-1,0]
+lower[-2]|lower=%lower[-2,0]|%lower[0,0]
+lower|lower[2]=%lower[0,0]|%lower[2,0]
+lower[-3]=%lower[-3,0]
+lower[-1]|suffix2=%lower[-1,0]|%lower_suffix[0,0,2]
+suffix2|lower[1]=%lower_suffix[0,0,2]|%lower[1,0]
+lower[-1]|suffix3=%lower[-1,0]|%lower_suffix[0,0,3]
+suffix3|lower[1]=%lower_suffix[0,0,3]|%lower[1,0]
+lower[-2]|suffix3=%lower[-2,0]|%lower_suffix[0,0,3]
+lower[-2]|lower[-1]|suffix2=%lower[-2,0]|%lower[-1,0]|%lower_suffix[0,0,2]
+short_shape[-1]=%short_shape[-1,0]
+short_shape[1]=%short_shape[1,0]
+short_shape|short_shape[1]=%short_shape[0,0]|%short_shape[1,0]
+short_shape[-1]|short_shape|short_shape[1]=%short_shape[-1,0]|%short_shape[0,0]|%short_shape[1,0]
+lower|short_shape|short_shape[1]=%lower[0,0]|%short_shape[0,0]|%short_shape[1,0]
+prefix5=%lower_prefix[0,0,5]
+suffix6=%lower_suffix[0,0,6]
+"""
+# White space (column 1), and what a list of words says (columns 2 to 4).
+_WORDS = """
+space=%x[0,1]
+space|lower=%x[0,1]|%lower[0,0]
+space|shapes=%x[0,1]|%short_shape[-1,0]|%short_shape[0,0]|%short_shape[1,0]
+listed|short_shape=%x[0,2]|%short_shape[0,0]
+listed|endings=%x[0,2]|%x[0,3]
+listed|endings|short_shape=%x[0,2]|%x[0,3]|%short_shape[0,0]
+bases=%x[0,4]
+endings|bases=%x[0,3]|%x[0,4]
+bases|short_shape=%x[0,4]|%short_shape[0,0]
+endings|suffix2=%x[0,3]|%lower_suffix[0,0,2]
+listed|endings[-1]=%x[-1,2]|%x[-1,3]
+listed|endings[1]=%x[1,2]|%x[1,3]
+endings|endings[1]=%x[0,3]|%x[1,3]
+endings[-1]|endings=%x[-1,3]|%x[0,3]
+"""
+_NEAR = "near="  # lines of the preset for words of the whole sentence
 
 
 class ChosenCRF(NamedTuple):
@@ -19,35 +70,118 @@ class ChosenCRF(NamedTuple):
     reason: str
 
 
-def choose_crf(columns: TagColumns, labels: Collection[str], n_threads: int | None = None) -> ChosenCRF:
-    """The CRF for a training set with these labels."""
+def choose_crf(
+    columns: TagColumns,
+    labels: Collection[str],
+    n_threads: int | None = None,
+    *,
+    n_words: int = 0,
+    with_words: bool = False,
+) -> ChosenCRF:
+    """The CRF for a training set with these labels and so many words; `with_words`: it reads what a list of words says."""
+    features = PRESETS["pos"] + (_WORDS if with_words else "")
+    name = "preset pos"
+    if n_words >= MANY_WORDS:
+        features, name = features + _CONTEXT, "preset pos and pairs of words"
     if len(labels) <= FEW_TAGS:
-        crf: CRF[Any] = CRF(features="pos", optimizer=SGD(max_iterations=10), l2=0.5, n_threads=n_threads)
-        return ChosenCRF(crf, f"{len(labels):,} tags: preset pos, all transitions")
+        crf: CRF[Any] = CRF(
+            features=features,
+            optimizer=SGD(max_iterations=10),
+            l2=0.5,
+            n_threads=n_threads,
+        )
+        return ChosenCRF(crf, f"{len(labels):,} tags: {name}, all transitions")
     if len(columns.names) > 1 and len(labels) <= SOME_TAGS:
         crf = CRF(
             Chain(bigrams="observed", unseen="soft"),
-            features="pos",
+            features=features,
             optimizer=SGD(max_iterations=10),
             l2=0.5,
             all_possible_transitions=False,
             tag_dictionary=True,
             n_threads=n_threads,
         )
-        return ChosenCRF(crf, f"{len(labels):,} tags: preset pos, tag dictionary, observed transitions")
+        return ChosenCRF(crf, f"{len(labels):,} tags: {name}, tag dictionary, observed transitions")
+    plain = columns.names == ("xpos",)  # else tags are made of parts, which share weights
     crf = CRF(
         Chain(bigrams="observed", unseen="soft"),
-        features="morphology",
-        optimizer=SGD(max_iterations=10, rate=0.05),
+        features=PRESETS["morphology"] + (_WORDS if with_words else ""),
+        optimizer=SGD(max_iterations=10) if plain else SGD(max_iterations=10, rate=0.05),
+        l2=0.3 if plain else 1.0,
         all_possible_transitions=False,
-        min_count=2,
-        facets=_facets(columns),
+        min_count=1 if plain else 2,
+        facets=None if plain else columns.facets,
         tag_dictionary=True,
         n_threads=n_threads,
     )
     return ChosenCRF(crf, f"{len(labels):,} tags: preset morphology, tag dictionary, observed transitions")
 
 
-def _facets(columns: TagColumns) -> Any:
-    """What labels of these columns are made of."""
-    return None if columns.names == ("xpos",) else columns.facets
+def choose_for_treebank(
+    columns: TagColumns,
+    sentences: list[Sentence],
+    words: WordList | None = None,
+    n_threads: int | None = None,
+) -> ChosenCRF:
+    """The CRF for a tagger of these sentences, by the number of tags and a trial on held-out sentences."""
+    labels = columns.known_labels(sentences)
+    n_words = sum(len(sentence.words) for sentence in sentences)
+    chosen = choose_crf(columns, labels, n_threads, n_words=n_words, with_words=words is not None)
+    tried = sentences[:MOST_TRIED]
+    X = read_positions(tried, words, rows=words is not None)
+    return try_settings(chosen, X, columns.annotate(tried, labels))
+
+
+def try_settings(chosen: ChosenCRF, X: Sequence[Any], y: Sequence[Sequence[Label]]) -> ChosenCRF:
+    """The settings that tag held-out sentences best: those that were chosen, or the same with fewer features.
+
+    The words of ±10 help where a treebank is a mixture of several, and harm in others. Settings for few tags, and those for
+    a handful of sentences, are returned as they are.
+    """
+    is_out = [n // BLOCK % HELD_OUT == 0 for n in range(len(X))]
+    others = _smaller(chosen.crf)
+    if not others or len(is_out) < BLOCK * HELD_OUT:
+        return chosen
+    kept, held_out = ([n for n, out in enumerate(is_out) if out == which] for which in (False, True))
+    LOGGER.info("trying settings of the tagger on %d sentences", len(held_out), extra={"stage": True})
+    found = {}
+    candidates = {"all features": chosen.crf} | others
+    for name, crf in candidates.items():
+        assert isinstance(crf.optimizer, SGD)
+        settings = crf.get_params(deep=False)
+        settings["optimizer"] = replace(crf.optimizer, max_iterations=TRIED_PASSES)
+        tried: CRF[Any] = CRF(**settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownLabels)
+            tried.fit([X[n] for n in kept], [y[n] for n in kept])
+        found[name] = _accuracy(tried.predict([X[n] for n in held_out]), [y[n] for n in held_out])
+    best = max(found, key=lambda name: found[name])
+    shown = ", ".join(f"{share:.2%} {name}" for name, share in found.items())
+    return ChosenCRF(candidates[best], f"{chosen.reason}, {best} (held-out sentences: {shown})")
+
+
+def _smaller(crf: CRF[Any]) -> dict[str, CRF[Any]]:
+    """The CRF for many tags with fewer features: without all words near by, or with those for few tags."""
+    features = crf.features
+    if not isinstance(features, str) or not features.startswith(PRESETS["morphology"]):
+        return {}
+    words = features.removeprefix(PRESETS["morphology"])
+    lines = PRESETS["morphology"].splitlines(keepends=True)
+    without = "".join(line for line in lines if not line.startswith(_NEAR))
+    templates = {"without the words of ±10": without + words, "preset pos": PRESETS["pos"] + words}
+    params = crf.get_params(deep=False)
+    return {name: CRF(**params | {"features": text}) for name, text in templates.items()}
+
+
+def _accuracy(found: Sequence[Sequence[str]], right: Sequence[Sequence[Label]]) -> float:
+    """The share of labels that are right, or among those that may be; unknown ones do not count."""
+    pairs = [
+        pair
+        for own in zip(found, right, strict=True)
+        for pair in zip(*own, strict=True)
+        if pair[1] is not None
+    ]
+    n_right = sum(
+        label in known if isinstance(known, frozenset) else label == known for label, known in pairs
+    )
+    return n_right / max(len(pairs), 1)

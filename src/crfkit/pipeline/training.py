@@ -22,6 +22,7 @@ from crfkit.pipeline.finished_steps import FinishedSteps
 from crfkit.pipeline.lemmatizer import Lemmatizer
 from crfkit.pipeline.tagger import TreebankTagger
 from crfkit.pipeline.tokenizer import Tokenizer
+from crfkit.pipeline.word_list import WordList
 
 BLOCK = 10  # consecutive sentences that are in one fold together
 TAGS = ("upos", "xpos", "feats")
@@ -41,8 +42,10 @@ class _InterruptedError(Exception):
     """Ctrl-C or SIGTERM ended the training run of a component."""
 
 
-def choose_components(sentences: Sequence[Sentence]) -> tuple[list[Any], dict[str, str]]:
-    """The components that can be trained on a treebank, untrained, and why others cannot."""
+def choose_components(
+    sentences: Sequence[Sentence], listed: WordList | None = None
+) -> tuple[list[Any], dict[str, str]]:
+    """The components that can be trained on a treebank, untrained, and why others cannot; `listed` is for the tagger."""
     words = [word for sentence in sentences for word in sentence.words]
     has = {name: any(getattr(word, name) != "_" for word in words) for name in (*TAGS, "lemma")}
     left_out = {
@@ -51,7 +54,7 @@ def choose_components(sentences: Sequence[Sentence]) -> tuple[list[Any], dict[st
     components: list[Any] = [Tokenizer()]
     tags = "+".join(name for name in TAGS if has[name])
     if tags:
-        components.append(TreebankTagger(tags))
+        components.append(TreebankTagger(tags, words=listed))
     if has["lemma"]:
         components.append(Lemmatizer())
     else:
@@ -78,6 +81,7 @@ class Training:
         n_threads: int | None,
         callback: ProgressCallback | None = None,
         verbose: bool | int | str = False,
+        words: WordList | None = None,
     ) -> None:
         if not isinstance(folds, int) or isinstance(folds, bool) or not 2 <= folds <= 1000:
             raise ArgumentError(f"folds is {folds!r}, expected a whole number from 2 to 1,000")
@@ -86,6 +90,7 @@ class Training:
         self._n_threads = n_threads
         self._callback = callback
         self._verbose = verbose
+        self._words = words
 
     def run(
         self,
@@ -99,7 +104,7 @@ class Training:
         left_out: dict[str, str] = {}
         components = self._components
         if components is None:
-            components, left_out = choose_components(sentences)
+            components, left_out = choose_components(sentences, self._words)
             for name, reason in left_out.items():
                 LOGGER.warning("no %s: %s", name, reason)
         tokenizer, others = check_components(components)
@@ -262,7 +267,8 @@ def merge(sentences: list[Sentence], predicted: list[Sentence], filled: set[str]
 def untrained(component: Any) -> Any:
     """A copy of a component that has learnt nothing."""
     if isinstance(component, TreebankTagger):
-        return TreebankTagger(component.tag, component.crf)
+        crf = getattr(component, "crf_", component.crf)  # the settings that were chosen, for all folds
+        return TreebankTagger(component.tag, crf, words=component.words)
     if isinstance(component, Lemmatizer):
         return Lemmatizer(component.optimizer, component.l2)
     if isinstance(component, Parser):

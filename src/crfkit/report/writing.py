@@ -127,8 +127,8 @@ def _tagger_page(
         changes["against"] = [list(map(columns.join, sentence.words)) for sentence in other]
     known = KnownWords(tagger.known_forms_.__contains__, "words of the training set")
     model = tagger.crf_.set_params(n_threads=tagger.n_threads)
-    forms, tags = _labelled(columns, kept)
-    return label_page(model, forms, tags, replace(options, **changes), progress, known)
+    _, tags = _labelled(columns, kept)
+    return label_page(model, tagger.positions(kept), tags, replace(options, **changes), progress, known)
 
 
 def _labelled(columns: TagColumns, sentences: Any) -> Any:

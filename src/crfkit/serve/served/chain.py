@@ -151,6 +151,8 @@ class ServedTagger(ServedCRF):
     questions: Names = ("tag", "nbest", "explain")
 
     def __init__(self, tagger: TreebankTagger, limits: Limits) -> None:
+        if tagger.words is not None:
+            raise UnsupportedError("the tagger reads a list of words; serve it as a part of a pipeline")
         super().__init__(tagger.crf_, limits)
         self.tagger = tagger
 
