@@ -127,7 +127,8 @@ def choose_for_treebank(
     labels = columns.known_labels(sentences)
     n_words = sum(len(sentence.words) for sentence in sentences)
     chosen = choose_crf(columns, labels, n_threads, n_words=n_words, with_words=words is not None)
-    tried = sentences[:MOST_TRIED]
+    step = -(-len(sentences) // MOST_TRIED)  # blocks from everywhere: a treebank may be a mixture
+    tried = [sentence for n, sentence in enumerate(sentences) if n // BLOCK % step == 0]
     X = read_positions(tried, words, rows=words is not None)
     return try_settings(chosen, X, columns.annotate(tried, labels))
 
