@@ -313,7 +313,7 @@ def test_no_list_of_words(tmp_path: Path) -> None:
 
 
 def test_a_tagger_with_a_list_of_words_knows_other_words(tmp_path: Path) -> None:
-    """Verbs take `ing`, nouns do not; unknown words are told apart by that alone."""
+    """Verbs take `ing`, nouns do not; unknown words differ in that alone."""
     verbs, nouns = ("walk", "talk", "jump"), ("bird", "tree", "lamp")
     listed = [
         *(v + e for v in (*verbs, "limp") for e in ("", "s", "ing")),
