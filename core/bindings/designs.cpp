@@ -4,14 +4,18 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "bindings/python_objects.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
 #include "data/position_scores.hpp"
+#include "text/vocabulary.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -19,18 +23,31 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-// What each feature adds to Σ_b coefficients[b] · (score of label b).
-nb::object feature_scores_of(const Layout& self, const Array<double>& w, const Array<std::int32_t>& ids,
-                             const Maybe<double>& values, const Array<double>& coefficients) {
+// What each feature adds to Σ_b coefficients[b] · (score of label b): names and numbers of those that add
+// anything, largest first.
+nb::tuple feature_scores_of(const Layout& self, const Array<double>& w, const Vocabulary& names,
+                            const Array<std::int32_t>& ids, const Maybe<double>& values,
+                            const Array<double>& coefficients) {
     if (static_cast<std::int64_t>(w.size()) < self.n_weights())
         throw std::invalid_argument("expected the weights of the layout");
     check_size("coefficients", coefficients.size(), self.n_labels);
     if (values) check_size("values", values->size(), static_cast<std::int64_t>(ids.size()));
     for (const std::int32_t id : view(ids))
-        if (id < 0 || id >= self.n_features()) throw std::invalid_argument("there is no such feature");
-    return filled<double>({ids.size()}, [&](double* out) {
-        feature_scores(self, view(w), view(ids), view(values), view(coefficients), out);
-    });
+        if (id < 0 || id >= self.n_features() || id >= names.size())
+            throw std::invalid_argument("there is no such feature");
+    std::vector<double> scores(ids.size());
+    feature_scores(self, view(w), view(ids), view(values), view(coefficients), scores.data());
+    std::vector<std::size_t> order;
+    for (std::size_t k = 0; k < scores.size(); ++k)
+        if (scores[k] != 0) order.push_back(k);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return std::abs(scores[a]) > std::abs(scores[b]); });
+    nb::list found, numbers;
+    for (const std::size_t k : order) {
+        found.append(to_python(names.name(ids.data()[k])));
+        numbers.append(scores[k]);
+    }
+    return nb::make_tuple(found, numbers);
 }
 
 Purpose purpose_of(const std::string& name) {
@@ -66,7 +83,8 @@ void bind_designs(nb::module_& m) {
             "arc_ptr"_a, "arc_triples"_a, "allowed_before"_a = nb::none(), "allowed_after"_a = nb::none(),
             "soft"_a = false, "facet_ptr"_a = nb::none(), "facet_ids"_a = nb::none(), "n_facets"_a = 0)
         .def_prop_ro("n_weights", &Layout::n_weights)
-        .def("feature_scores", &feature_scores_of, "w"_a, "ids"_a, "values"_a.none(), "coefficients"_a);
+        .def("feature_scores", &feature_scores_of, "w"_a, "names"_a, "ids"_a, "values"_a.none(),
+             "coefficients"_a);
     nb::class_<Design>(m, "Design")
         .def(
             "__init__",

@@ -70,20 +70,19 @@ nb::tuple explain_windows(const ScoredSequences& self, std::int64_t n, std::int6
     const auto found = unlocked([&] { return self.explain_windows(n, first, size, view(allowed)); });
     const std::size_t E = found.size(), K = static_cast<std::size_t>(size),
                       L = static_cast<std::size_t>(self.n_labels());
-    NewArray<double> log_z({E}), left({E}), right({E}), own({E, K}), arcs({E, K + 1}), probs({E, K, L});
+    NewArray<double> log_z({E}), beginnings({E, K}), own({E, K}), arcs({E, K + 1}), probs({E, K, L});
     const auto write = [](const std::vector<double>& numbers, std::size_t n_numbers, double* out) {
         std::fill_n(out, n_numbers, 0.0);
         std::copy(numbers.begin(), numbers.end(), out);
     };
     for (std::size_t e = 0; e < E; ++e) {
         log_z.data()[e] = found[e].log_partition;
-        left.data()[e] = found[e].left;
-        right.data()[e] = found[e].right;
+        write(found[e].beginnings, K, beginnings.data() + e * K);
         write(found[e].own, K, own.data() + e * K);
         write(found[e].arcs, K + 1, arcs.data() + e * (K + 1));
         write(found[e].probs, K * L, probs.data() + e * K * L);
     }
-    return nb::make_tuple(log_z.take(), left.take(), right.take(), own.take(), arcs.take(), probs.take());
+    return nb::make_tuple(log_z.take(), beginnings.take(), own.take(), arcs.take(), probs.take());
 }
 
 void bind_spans(nb::module_& m, nb::class_<ScoredSequences>& sequences) {

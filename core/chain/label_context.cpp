@@ -4,8 +4,6 @@
 #include <cmath>
 #include <tuple>
 
-#include "base/compensated_sum.hpp"
-
 namespace crfkit {
 
 // The largest score is subtracted before exp.
@@ -61,37 +59,37 @@ double ChainContext::mean_arcs(std::int64_t t) const {
     return mean;
 }
 
-// Z = Σ_b α_t(b) · (what follows), and P(y_t = b) = forward_t(b) backward_t(b): the scale is what the kernel
-// subtracted up to position t, the largest scores of states and arcs and the sums of the messages before.
-double ChainContext::log_scale(std::int64_t t) const {
-    Total total;
-    for (std::int64_t s = 0; s <= t; ++s) {
-        const double* scores = scores_ + s * stride_;
-        total.add(*std::max_element(scores, scores + n_labels_));
-        if (s == 0) continue;
-        total.add(has_own_arcs(s) ? position_arcs_[s].maximum : arcs_.maximum);
-        total.add(-std::log(m_.scale[s]));
-    }
-    return total.value();
+// What the kernel takes off the messages at a position: the largest scores of states and arcs, and the sum of
+// the messages before.
+void ChainContext::add_scale(std::int64_t t, Total& total) const {
+    const double* scores = scores_ + t * stride_;
+    total.add(*std::max_element(scores, scores + n_labels_));
+    if (t == 0) return;
+    total.add(has_own_arcs(t) ? position_arcs_[t].maximum : arcs_.maximum);
+    total.add(-std::log(m_.scale[t]));
 }
 
 WindowContext ChainContext::window(double log_z, std::int64_t first, std::int64_t size) const {
     WindowContext found;
     found.log_partition = log_z;
     found.arcs.assign(static_cast<std::size_t>(size) + 1, 0.0);
-    double beginnings = 0;
+    Total scale;
+    for (std::int64_t t = 0; t < first; ++t) add_scale(t, scale);
     for (std::int64_t t = first; t <= first + size && t < n_positions_; ++t) {
         if (t > 0) found.arcs[t - first] = mean_arcs(t);
         if (t == first + size) break;
         const double *probs = m_.probs + t * stride_, *scores = scores_ + t * stride_;
-        found.own.push_back(0);
+        double own = 0, beginnings = 0;
         for (std::int32_t b = 0; b < n_labels_; ++b) {
             found.probs.push_back(probs[b]);
-            if (probs[b] > 0) found.own.back() += probs[b] * scores[b];
-            if (t == first && probs[b] > 0) beginnings += m_.forward[t * stride_ + b];
+            if (!(probs[b] > 0)) continue;
+            own += probs[b] * scores[b];
+            beginnings += m_.forward[t * stride_ + b];
         }
+        add_scale(t, scale);
+        found.own.push_back(own);
+        found.beginnings.push_back(std::log(beginnings) + scale.value());
     }
-    found.split(std::log(beginnings) + log_scale(first));
     return found;
 }
 

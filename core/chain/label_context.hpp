@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/compensated_sum.hpp"
 #include "kernels/kernels.hpp"
 #include "paths/label_context.hpp"
 
@@ -45,8 +46,9 @@ class ChainContext {
         return !own_arc_scores_.empty() && own_arc_scores_[t] ? own_arc_scores_[t] : arc_scores_;
     }
     bool has_own_arcs(std::int64_t t) const { return position_arcs_ && position_arcs_[t].weight; }
-    // log α(b) = log forward_t(b) + this, where α is the sum over all beginnings up to position t.
-    double log_scale(std::int64_t t) const;
+    // Adds to `total`, of the positions before t, so that log α(b) = log forward_t(b) + total, where α is the
+    // sum over all beginnings up to position t.
+    void add_scale(std::int64_t t, Total& total) const;
     // E[score of the arcs into position t]
     double mean_arcs(std::int64_t t) const;
     // E[score of the arc] and the likeliest neighbour, P(neighbour = k) ∝ weights[k] · exp(scores[k · step]).

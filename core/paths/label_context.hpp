@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/compensated_sum.hpp"
 #include "paths/engine.hpp"
 #include "paths/label_sequences.hpp"
 
@@ -157,21 +156,10 @@ LabelContext label_context(const Graph& graph, PathEngine& engine, double log_z,
 // The same for K positions in a row, of a sequence in which only some labels are allowed there.
 struct WindowContext {
     double log_partition = kAbsent;  // −inf: no label sequence is allowed, and nothing else is filled
-    double left = 0, right = 0;      // log Z = Σ own + Σ arcs + left + right
+    std::vector<double> beginnings;  // [K] log F: of the sum over all beginnings up to each position
     std::vector<double> own;         // [K] E[score of the nodes]
     std::vector<double> arcs;        // [K + 1] E[score of the arcs into each position, and out of the last]
     std::vector<double> probs;       // [K, L] P(label)
-
-    // Fills left and right, with log F of the first position.
-    void split(double log_beginnings) {
-        left = log_beginnings - own[0] - arcs[0];
-        Total rest;
-        rest.add(log_partition);
-        rest.add(-log_beginnings);
-        for (std::size_t k = 1; k < own.size(); ++k) rest.add(-own[k]);
-        for (std::size_t k = 1; k < arcs.size(); ++k) rest.add(-arcs[k]);
-        right = rest.value();
-    }
 };
 
 // After engine.marginals(graph), which returned log_z > −inf: of the positions first … first + K − 1.
@@ -186,6 +174,7 @@ WindowContext window_context(const Graph& graph, PathEngine& engine, double log_
     std::vector<double> messages;
     for (std::int64_t k = 0; k <= n_positions; ++k) {
         const auto level = graph.level(first + k);
+        messages.clear();
         for (std::int64_t j = level.first; j < level.last; ++j) {
             const std::int64_t node = level.node_base + j;
             const double prob = engine.node_probs[node];
@@ -197,13 +186,14 @@ WindowContext window_context(const Graph& graph, PathEngine& engine, double log_
             if (k == n_positions || j < level.outer) continue;
             found.own[k] += prob * level.node_score(j);
             found.probs[k * n_labels + graph.label(first + k, node)] += prob;
-            if (k == 0) messages.push_back(engine.log_message(first, node));
+            messages.push_back(engine.log_message(first + k, node));
         }
+        if (k == n_positions) break;
+        const double best = *std::max_element(messages.begin(), messages.end());
+        double sum = 0;
+        for (const double message : messages) sum += std::exp(message - best);
+        found.beginnings.push_back(best + std::log(sum));
     }
-    const double best = *std::max_element(messages.begin(), messages.end());
-    double beginnings = 0;
-    for (const double message : messages) beginnings += std::exp(message - best);
-    found.split(best + std::log(beginnings));
     return found;
 }
 

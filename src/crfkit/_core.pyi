@@ -206,8 +206,13 @@ class Layout:
     @property
     def n_weights(self) -> int: ...
     def feature_scores(
-        self, w: Float64s, ids: Int32s, values: Float64s | None, coefficients: Float64s
-    ) -> Float64s: ...
+        self,
+        w: Float64s,
+        names: Vocabulary,
+        ids: Int32s,
+        values: Float64s | None,
+        coefficients: Float64s,
+    ) -> tuple[list[str], list[float]]: ...
 
 class Design:
     def __init__(
@@ -481,10 +486,10 @@ class ScoredSequences:  # a data set at the weights of a trained model
     def explain(
         self, n: int, i: int, label: int, against: int
     ) -> tuple[int, int, LabelContext, LabelContext]: ...
-    # log Z, left, right [E], own [E, K], arcs [E, K + 1], probabilities [E, K, L] of E events
+    # log Z [E], log F, own [E, K], arcs [E, K + 1], probabilities [E, K, L] of E events
     def explain_windows(
         self, n: int, first: int, size: int, allowed: npt.NDArray[np.uint8]
-    ) -> tuple[Float64s, Float64s, Float64s, Float64s, Float64s, Float64s]: ...
+    ) -> tuple[Float64s, Float64s, Float64s, Float64s, Float64s]: ...
     # ptr [N + 1], starts, ends, types, probabilities
     def spans(
         self, labels: SpanLabels, threshold: float, n_threads: int

@@ -25,6 +25,7 @@ _COMMANDS = {
     "eval": "evaluate",
     "report": "report",
     "inspect": "inspect",
+    "explain": "explain",
     "convert": "convert",
     "infer": "infer",
     "serve": "serve",

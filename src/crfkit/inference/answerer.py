@@ -36,12 +36,11 @@ class LabelContext(NamedTuple):
 class WindowContexts(NamedTuple):
     """Where log Z of each of E events comes from, which differ by the labels that K positions in a row may have.
 
-    log Z = Σ own + Σ arcs + left + right; −inf, and zeros beside it, where an event has no label sequence.
+    Where an event has no label sequence, log Z is −inf and all else 0.
     """
 
     log_partitions: Float64s  # [E]
-    left: Float64s  # [E]
-    right: Float64s  # [E]
+    beginnings: Float64s  # [E, K] log F, of the sum over all beginnings up to each position
     own: Float64s  # [E, K] E[score of each position]
     arcs: Float64s  # [E, K + 1] E[score of the arcs into each position, and out of the last]
     marginals: Float64s  # [E, K, L]

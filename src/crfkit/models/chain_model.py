@@ -110,8 +110,12 @@ class ChainModel:
         """Predicted outputs as metrics compare them."""
         return outputs
 
+    def check_marginals(self) -> None:
+        """Refuse questions on probabilities of labels where labels have none."""
+
     def read_marginals(self, marginals: Float64s) -> Float64s:
         """Of all sequences together: the probabilities [T, L] that `predict_marginals` gives."""
+        self.check_marginals()
         return marginals
 
     def figure(self, metric: MetricFunction | None, gold: list[Any]) -> MetricFunction:

@@ -18,6 +18,7 @@ named by the likeliest neighbours of both labels; its value is the difference of
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def explain_position(ask: EncodedInput, weights: Float64s, i: int, label: Any, a
         parts = [ExplanationPart(reason, log_odds, "constraint"), *features]
     else:
         log_odds = log_p - log_q
-        rest = given_a.own - given_b.own - math.fsum(part.value for part in features)
+        rest = given_a.own - given_b.own - math.fsum(part[1] for part in features)
         parts = [*features, *own_parts(ask, weights, i, difference, rest)]
         parts += _context_parts(classes, a, b, given_a, given_b)
     odds = math.exp(log_p), math.exp(log_q), log_odds
@@ -79,7 +80,7 @@ def check_explainable(ask: EncodedInput) -> None:
         raise UnsupportedError("explain is for models that are normalised over whole sequences")
     if len(ask.model.labels) < 2:
         raise UnsupportedError("the model has one label, there is none to compare it with")
-    ask.model.read_marginals(np.zeros((0, len(ask.model.labels))))  # refused where labels have none
+    ask.model.check_marginals()
 
 
 def label_difference(n_labels: int, a: int, b: int) -> Float64s:
@@ -96,22 +97,26 @@ def feature_parts(
     """What the features of position i add to Σ_b coefficients[b] · score(b), those that add 0 apart; largest first."""
     potentials, dataset = ask.model.potentials, ask.dataset
     begin, end = dataset.states.position_ptr[i : i + 2].tolist()
-    ids, values = dataset.states.ids[begin:end], dataset.states.values
-    given = None if values is None else values[begin:end]
-    feature_map, name = potentials.feature_map, potentials.encoder.vocabulary.name
-    scores = feature_map.layout.feature_scores(weights, ids, given, coefficients).tolist()
-    found = [
-        ExplanationPart(name(f) + place, score, "feature")
-        for f, score in zip(ids.tolist(), scores, strict=True)
-        if score
-    ]
+    values = dataset.states.values
+    feature_map = potentials.feature_map
+    names, scores = feature_map.layout.feature_scores(
+        weights,
+        potentials.encoder.vocabulary,
+        dataset.states.ids[begin:end],
+        None if values is None else values[begin:end],
+        coefficients,
+    )
+    if place:
+        names = [name + place for name in names]
+    found = [*map(ExplanationPart._make, zip(names, scores, repeat("feature")))]
     for block in feature_map.dense:
         row = dataset.dense[block][i]
         first = feature_map.dense_begin(block)
         table = weights[first : first + len(row) * feature_map.n_labels].reshape(len(row), -1)
         columns = zip((row * (table @ coefficients)).tolist(), range(len(row)), strict=True)
         found += [ExplanationPart(f"{block}[{k}]{place}", score, "feature") for score, k in columns if score]
-    found.sort(key=lambda part: -abs(part[1]))
+    if feature_map.dense:
+        found.sort(key=lambda part: -abs(part.value))
     return found
 
 

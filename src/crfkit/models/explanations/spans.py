@@ -41,8 +41,7 @@ class _Side(NamedTuple):
 
     log_partition: float
     entropy: float  # of its events
-    left: float
-    right: float
+    beginnings: Float64s  # [K] log F
     own: Float64s  # [K]
     arcs: Float64s  # [K + 1]
     marginals: Float64s  # [K, L]
@@ -210,12 +209,10 @@ def _join(found: WindowContexts, begin: int, end: int) -> _Side:
     """Means over the events begin … end − 1."""
     log_z = found.log_partitions[begin:end]
     total = float(np.logaddexp.reduce(log_z, initial=-np.inf))
-    if total == -math.inf:
-        return _Side(total, 0.0, 0.0, 0.0, *(some[0] * 0.0 for some in found[3:]))
-    p = np.exp(log_z - total)
+    p = np.exp(log_z - total) if total > -math.inf else np.zeros(end - begin)
     entropy = math.fsum(-x * math.log(x) for x in p.tolist() if x > 0)
-    means = (np.tensordot(p, some[begin:end], 1) for some in found[3:])
-    return _Side(total, entropy, float(p @ found.left[begin:end]), float(p @ found.right[begin:end]), *means)
+    means = ((p @ some[begin:end].reshape(len(p), -1)).reshape(some.shape[1:]) for some in found[1:])
+    return _Side(total, entropy, *means)
 
 
 def _constraint(a: _Side, b: _Side, name: Any) -> Iterator[ExplanationPart]:
@@ -228,7 +225,7 @@ def _constraint(a: _Side, b: _Side, name: Any) -> Iterator[ExplanationPart]:
 def _parts(
     ask: EncodedInput, weights: Float64s, window: _Window, a: _Side, b: _Side
 ) -> Iterator[ExplanationPart]:
-    """Features of the span, its transitions, and what comes from both sides, the positions beside the span included."""
+    """Features of the span, its transitions, what comes from the left and from the right, and how free the labels are."""
     difference, own, arcs = a.marginals - b.marginals, a.own - b.own, (a.arcs - b.arcs).tolist()
     into, out = window.start - window.first, window.end - window.first
     features: list[ExplanationPart] = []
@@ -242,13 +239,22 @@ def _parts(
     features.sort(key=lambda part: -abs(part.value))
     yield from features
     yield from others
+    free = [side.entropy + _freedom(side, into, out) for side in (a, b)]
+    left = [side.beginnings[into] - side.own[into] - side.arcs[into] for side in (a, b)]
+    right = [side.log_partition - side.entropy - side.beginnings[out - 1] - side.arcs[out] for side in (a, b)]
     for name, value, group in (
         ("into the span", arcs[into], "transition"),
         ("within the span", math.fsum(arcs[into + 1 : out]), "transition"),
         ("out of the span", arcs[out], "transition"),
-        (LEFT, math.fsum([a.left - b.left, *own[:into], *arcs[:into]]), "left"),
-        (RIGHT, math.fsum([a.right - b.right, *own[out:], *arcs[out + 1 :]]), "right"),
-        ("number of alternatives", a.entropy - b.entropy, "rest"),
+        (LEFT, left[0] - left[1], "left"),
+        (RIGHT, right[0] - right[1], "right"),
+        ("number of alternatives", free[0] - free[1], "rest"),
     ):
         if abs(value) > ROUNDING:
-            yield ExplanationPart(name, value, group)
+            yield ExplanationPart(name, float(value), group)
+
+
+def _freedom(side: _Side, into: int, out: int) -> float:
+    """How much the labels within the span may vary: log F of its last position less that of its first, and less scores."""
+    within = math.fsum([*side.own[into + 1 : out], *side.arcs[into + 1 : out]])
+    return float(side.beginnings[out - 1] - side.beginnings[into]) - within

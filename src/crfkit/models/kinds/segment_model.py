@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from crfkit.arrays import Float64s, Int32s
+from crfkit.arrays import Int32s
 from crfkit.errors import UnsupportedError
 from crfkit.features import Dataset
 from crfkit.models.chain_model import ChainModel
@@ -42,13 +42,12 @@ class SegmentModel(ChainModel):
         found = super().read_gold(y, dataset, which)
         return [*map(bio_to_iob1, found)] if self._writes_iob1 else found
 
-    def read_marginals(self, marginals: Float64s) -> Float64s:
+    def check_marginals(self) -> None:
         """In IOB1, whether B or I is written depends on the label before."""
         if self._writes_iob1:
             raise UnsupportedError(
                 "the scheme iob1 has no probabilities of labels here, expected predict_spans, or a model of the scheme bio"
             )
-        return marginals
 
 
 def refuse_allowed(allowed: Any) -> None:
