@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -52,8 +53,8 @@ def least(function: Callable[[], object], repeats: int) -> float:
 
 def positions(name: str, crf: Any, X: Sequence[Any], repeats: int) -> Row:
     """`explain` of the position in the middle."""
-    asked = sum(least(lambda x=x: crf.predict_marginals([x]), repeats) for x in X)
-    explained = sum(least(lambda x=x: crf.explain(x, len(x) // 2).parts, repeats) for x in X)
+    asked = sum(least(partial(crf.predict_marginals, [x]), repeats) for x in X)
+    explained = sum(least(partial(crf.explain, x, len(x) // 2), repeats) for x in X)
     return Row(name, "explain", len(X), asked, explained)
 
 
@@ -61,17 +62,17 @@ def spans(name: str, crf: Any, X: Sequence[Any], repeats: int) -> Row:
     """`explain_span` of the first span of the best labels."""
     best = zip(X, crf.predict_spans(X, decode="viterbi"), strict=True)
     found = [(x, some[0]) for x, some in best if some]
-    asked = sum(least(lambda x=x: crf.predict_spans([x]), repeats) for x, _ in found)
-    explained = sum(least(lambda x=x, s=s: crf.explain_span(x, *s[:3]).parts, repeats) for x, s in found)
+    asked = sum(least(partial(crf.predict_spans, [x]), repeats) for x, _ in found)
+    explained = sum(least(partial(crf.explain_span, x, *span[:3]), repeats) for x, span in found)
     return Row(name, "explain_span", len(found), asked, explained)
 
 
 def arcs(name: str, parser: Any, trees: Sequence[Any], repeats: int) -> Row:
     """`explain_arc` of the word in the middle."""
     trees = [tree for tree in trees if len(tree.words) > 1]
-    asked = sum(least(lambda t=t: parser.arc_probabilities([t]), repeats) for t in trees)
+    asked = sum(least(partial(parser.arc_probabilities, [tree]), repeats) for tree in trees)
     explained = sum(
-        least(lambda t=t: parser.explain_arc(t, (len(t.words) + 1) // 2).parts, repeats) for t in trees
+        least(partial(parser.explain_arc, tree, (len(tree.words) + 1) // 2), repeats) for tree in trees
     )
     return Row(name, "explain_arc", len(trees), asked, explained)
 

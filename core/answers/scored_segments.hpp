@@ -21,6 +21,8 @@ class ScoredSegments final : public ScoredParts {
 
   protected:
     std::unique_ptr<ScoredSequence> reader() const override;
+    // By the path engine.
+    std::unique_ptr<ScoredSequence> explaining_reader() const override { return ScoredParts::reader(); }
 
   private:
     class Reader;

@@ -136,7 +136,7 @@ ExplainedLabels ScoredSequences::explain(std::int64_t n, std::int64_t i, std::in
         against >= n_labels() || n_labels() < 2)
         throw std::invalid_argument("there is no such position, or no such label");
     const FlushSubnormals flush;
-    const auto sequence = reader();
+    const auto sequence = explaining_reader();
     sequence->load(n);
     ExplainedLabels found = sequence->explain(i, label, against);
     if (found.contexts[0].log_probability > kAbsent && found.contexts[1].log_probability > kAbsent)
@@ -168,7 +168,7 @@ std::vector<WindowContext> ScoredSequences::explain_windows(std::int64_t n, std:
     if (static_cast<std::int64_t>(allowed.size()) % (size * L))
         throw std::invalid_argument("expected the labels of all positions for each event");
     const FlushSubnormals flush;
-    const auto sequence = reader();
+    const auto sequence = explaining_reader();
     std::vector<WindowContext> found;
     for (std::size_t at = 0; at < allowed.size(); at += static_cast<std::size_t>(size * L)) {
         Annotation only{std::vector<std::int32_t>(static_cast<std::size_t>(design_.n_positions()), -1),

@@ -97,6 +97,8 @@ class ScoredSequences {
     // Layout and design must outlive it.
     ScoredSequences(const Layout& layout, const Design& design) : layout_(layout), design_(design) {}
     virtual std::unique_ptr<ScoredSequence> reader() const = 0;
+    // One that explanations are asked of; it may be slow in all else.
+    virtual std::unique_ptr<ScoredSequence> explaining_reader() const { return reader(); }
 
   private:
     template <class Function>

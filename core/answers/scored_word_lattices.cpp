@@ -66,6 +66,14 @@ class ScoredWordLattices::Reader final : public ScoredSequence {
                        });
     }
 
+    // Of the arcs that are on some path; all others are impossible.
+    LabelContext explain_arc(double log_z, std::int32_t arc) {
+        for (std::int64_t j = 0; j < parts_.n_nodes(); ++j)
+            if (parts_.label[j] == arc) return node_context(graph(), engine_, log_z, parts_.level_of[j], j);
+        return {};
+    }
+    double sum_paths() { return engine_.marginals(graph()); }
+
     // The spans of a path are its arcs: their marginals say it all.
     void spans(const SpanLabels&, double, std::vector<ScoredSpan>&) override { refuse_spans(); }
     void span_probabilities(const SpanLabels&, std::span<ScoredSpan>) override { refuse_spans(); }
@@ -105,6 +113,19 @@ ScoredWordLattices::ScoredWordLattices(std::shared_ptr<const WordLattices> data,
     : ScoredSequences(*data->layout, *data->design),
       parts_(data, std::nullopt, static_cast<std::int64_t>(w.size())),
       w_(std::move(w)) {}
+
+ExplainedLabels ScoredWordLattices::explain_arcs(std::int64_t n, std::int32_t arc,
+                                                 std::int32_t against) const {
+    const auto& ptr = design().sequence_ptr;
+    if (n < 0 || n >= design().n_sequences() || std::min(arc, against) < 0 ||
+        std::max(arc, against) >= ptr[n + 1] - ptr[n])
+        throw std::invalid_argument("there is no such arc");
+    Reader reader(*this);
+    reader.load(n);
+    const double log_z = reader.sum_paths();
+    require_possible(log_z);
+    return {{arc, against}, {reader.explain_arc(log_z, arc), reader.explain_arc(log_z, against)}};
+}
 
 std::unique_ptr<ScoredSequence> ScoredWordLattices::reader() const { return std::make_unique<Reader>(*this); }
 

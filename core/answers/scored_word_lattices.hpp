@@ -17,6 +17,8 @@ class ScoredWordLattices final : public ScoredSequences {
     ScoredWordLattices(std::shared_ptr<const WordLattices> data, std::vector<double> w);
 
     std::int32_t n_labels() const override { return 2; }
+    // Of the paths of sequence n that pass an arc, for two arcs.
+    ExplainedLabels explain_arcs(std::int64_t n, std::int32_t arc, std::int32_t against) const;
 
   protected:
     std::unique_ptr<ScoredSequence> reader() const override;

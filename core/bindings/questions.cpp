@@ -9,6 +9,7 @@
 
 #include "answers/chain_potentials.hpp"
 #include "answers/pattern_potentials.hpp"
+#include "answers/scored_word_lattices.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
@@ -54,6 +55,13 @@ nb::object sample_of(const ScoredSequences& self, std::int64_t n, const Array<do
 nb::tuple as_tuple(const LabelContext& of) {
     return nb::make_tuple(of.log_probability, of.own, of.before, of.after, of.left, of.right, of.label_before,
                           of.label_after);
+}
+
+nb::tuple explain_arcs(const ScoredSequences& self, std::int64_t n, std::int32_t arc, std::int32_t against) {
+    const auto* lattices = dynamic_cast<const ScoredWordLattices*>(&self);
+    if (!lattices) throw std::invalid_argument("only word lattices have arcs");
+    const ExplainedLabels found = unlocked([&] { return lattices->explain_arcs(n, arc, against); });
+    return nb::make_tuple(as_tuple(found.contexts[0]), as_tuple(found.contexts[1]));
 }
 
 nb::tuple explain(const ScoredSequences& self, std::int64_t n, std::int64_t i, std::int32_t label,
@@ -155,6 +163,7 @@ void bind_questions(nb::module_& m) {
         .def("k_best", &k_best_of, "k"_a, "n_threads"_a)
         .def("sample", &sample_of, "n"_a, "uniforms"_a, "n_threads"_a)
         .def("explain", &explain, "n"_a, "i"_a, "label"_a, "against"_a)
+        .def("explain_arcs", &explain_arcs, "n"_a, "arc"_a, "against"_a)
         .def("explain_windows", &explain_windows, "n"_a, "first"_a, "size"_a, "allowed"_a);
     nb::class_<ChainPotentials>(m, "ChainPotentials", "The weights of a chain.")
         .def(

@@ -153,6 +153,48 @@ LabelContext label_context(const Graph& graph, PathEngine& engine, double log_z,
     return found;
 }
 
+// The same of one node of level t, for graphs whose arcs jump over levels: log Z of the paths that pass it.
+// After engine.marginals(graph), which returned log_z; −inf where no path does.
+template <PathGraph Graph>
+LabelContext node_context(const Graph& graph, PathEngine& engine, double log_z, std::int64_t t,
+                          std::int64_t node) {
+    LabelContext found;
+    const double certain = engine.node_probs[node];
+    if (certain <= 0) return found;
+    const auto level = graph.level(t);
+    const auto arcs = level.into(node - level.node_base);
+    const double* back = engine.back<Graph>(level, arcs);
+    for (std::int64_t k = 0; k < arcs.n; ++k)
+        if (back[k] > 0) found.before += back[k] * arcs.score(k);
+    // All arcs that leave it lead to one level, to its inner nodes or to END.
+    for (std::int64_t s = t + 1, met = 0; s < graph.n_levels() && !met; ++s) {
+        const auto next = graph.level(s);
+        std::vector<double> shares(static_cast<std::size_t>(next.last - next.first), 0.0);
+        for (std::int64_t j = next.first; j < next.last; ++j) {
+            const auto into = next.into(j);
+            const double* given = engine.back<Graph>(next, into);
+            const double here = engine.node_probs[next.node_base + j];
+            for (std::int64_t k = 0; k < into.n; ++k) {
+                const std::int64_t source = into.source(k);
+                const bool leaves = next.node_base + source == node;
+                const double share = leaves                       ? 1.0
+                                     : next.level_of(source) == s ? shares[source - next.first]
+                                                                  : 0.0;
+                met += leaves;
+                if (share <= 0 || given[k] <= 0) continue;
+                if (j < next.outer) shares[j - next.first] += share * given[k];
+                found.after += here * given[k] * share / certain * into.score(k);
+            }
+        }
+    }
+    const double log_beginnings = engine.log_message(t, node);
+    found.log_probability = std::min(std::log(certain), 0.0);
+    found.own = level.node_score(node - level.node_base);
+    found.left = log_beginnings - found.own - found.before;
+    found.right = log_z + found.log_probability - log_beginnings - found.after;
+    return found;
+}
+
 // The same for K positions in a row, of a sequence in which only some labels are allowed there.
 struct WindowContext {
     double log_partition = kAbsent;  // −inf: no label sequence is allowed, and nothing else is filled

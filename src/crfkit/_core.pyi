@@ -486,6 +486,7 @@ class ScoredSequences:  # a data set at the weights of a trained model
     def explain(
         self, n: int, i: int, label: int, against: int
     ) -> tuple[int, int, LabelContext, LabelContext]: ...
+    def explain_arcs(self, n: int, arc: int, against: int) -> tuple[LabelContext, LabelContext]: ...
     # log Z [E], log F, own [E, K], arcs [E, K + 1], probabilities [E, K, L] of E events
     def explain_windows(
         self, n: int, first: int, size: int, allowed: npt.NDArray[np.uint8]

@@ -163,6 +163,29 @@ def test_scores_of_any_size() -> None:
         )
 
 
+def length(x: Sequence[Sequence[str]], label: Hashable, i: int) -> dict[str, float]:
+    """A feature function with named outputs."""
+    return {f"{label}:{x[i][1]}": 1.0, f"long {label}": float(len(x))}
+
+
+@pytest.mark.parametrize("structure", [crfkit.Chain(), crfkit.Patterns(["B I", "O . O"])])
+def test_outputs_of_feature_functions_are_features(structure: Any) -> None:
+    X, y = random_data(6)
+    crf: Any = crfkit.CRF(structure, features=crfkit.FeatureFunctions([length]), l2=0.1).fit(X, y)
+    weights = dict(zip(crf.output_names_, crf.weights_[crf.feature_map_.n_weights :], strict=False))
+    x = max(X, key=len)
+    for i in range(len(x)):
+        found = crf.explain(x, i, "B", "O")
+        named = {part.name: part.value for part in found.parts if part.group == "feature"}
+        expected = {}
+        for label, sign in (("B", 1.0), ("O", -1.0)):
+            for name, value in length(x, label, i).items():
+                expected[f"length:{name}"] = sign * value * weights.get(f"length:{name}", 0.0)
+        assert named == pytest.approx({name: value for name, value in expected.items() if value}, abs=1e-12)
+        assert math.fsum(part.value for part in found.parts) == pytest.approx(found.log_odds, abs=1e-9)
+        assert "rest" not in found.by_group
+
+
 def test_impossible_labels_name_the_constraint() -> None:
     X, y = random_data(2)
     crf = crfkit.CRF(l2=0.1).fit(X, y)

@@ -1,15 +1,16 @@
 """Where the weights of feature functions lie, and which labels and pairs the functions look at."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.arrays import Int32s, Int64s
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.features.feature_map import FeatureMap, Purpose
-from crfkit.features.function_values import Objects, Outputs
+from crfkit.features.function_values import Lists, Objects, Outputs, Parts
 from crfkit.features.functions import FeatureFunctions
 from crfkit.lazy import lazy_property
 from crfkit.structures import END, START, AllowedLabels, Chain
@@ -128,6 +129,26 @@ class FunctionMap:
             for outputs, size in zip(self.outputs, self.sizes, strict=True)
             for k in range(size)
         ]
+
+    def label_scores(
+        self, x: Any, i: int, coefficients: Float64s, weights: Float64s
+    ) -> Iterator[tuple[str, float]]:
+        """What each output of the functions of one label adds to Σ_b coefficients[b] · score(b) at position i of x."""
+        labels = np.flatnonzero(coefficients)
+        parts = Parts(0, x, np.full(len(labels), i, np.int32), self.names[1][labels], None)
+        for number, (function, outputs) in enumerate(zip(self.functions, self.outputs, strict=True)):
+            if function.on_arcs or not len(labels) or not outputs.size:
+                continue
+            values, first = outputs.evaluate(parts), self.first_weight(number)
+            sums: Float64s
+            if isinstance(values, Lists):
+                rows = np.repeat(coefficients[labels], np.diff(values.ptr)) * values.values
+                sums = np.bincount(values.ids, rows, minlength=outputs.size).astype(np.float64)
+            else:
+                sums = coefficients[labels] @ values
+            scores = sums * weights[first : first + outputs.size]
+            for k in np.flatnonzero(scores).tolist():
+                yield outputs.name(k), float(scores[k])
 
     def arc_weights(self, before: Int32s, after: Int32s) -> Int32s | None:
         """The weight of each plain arc, counted from the first of them; −1 where it has none; None: none has any."""

@@ -240,6 +240,14 @@ class Answerer:
         first, second = map(LabelContext._make, contexts)
         return label, against, first, second
 
+    def explain_arcs(
+        self, data: Any, n: int, arc: int, against: int
+    ) -> tuple[LabelContext, LabelContext]:
+        """The same for two arcs of word lattice n to be on its path."""
+        part, n = self._part_of(data, n)
+        first, second = map(LabelContext._make, part.explain_arcs(n, arc, against))
+        return first, second
+
     def explain_windows(self, data: Any, n: int, first: int, allowed: Bools) -> WindowContexts:
         """The same of K positions of sequence n from `first` on, for E events: which labels are allowed there, [E, K, L]."""
         part, n = self._part_of(data, n)

@@ -20,6 +20,7 @@ from crfkit.models.checks import check_count, count_threads, make_generator, rea
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
+from crfkit.models.explanations.lattice_arcs import explain_lattice_arc
 from crfkit.models.explanations.positions import explain_position
 from crfkit.models.explanations.spans import explain_span
 from crfkit.models.files import crf_file
@@ -382,6 +383,8 @@ class CRF(Estimator, Generic[Label]):
         of likely neighbours by name; and what comes from the left and from the right. docs/explanations.md has the formulas.
         `label` is the likeliest label by default, `against` the likeliest other one; `allowed` has, for each position, None
         or the labels that are allowed. A label that constraints rule out has infinite log-odds, with a part that says why.
+        With a `Lattice`, i and `against` are arcs: why the first is on the path, by default against the likeliest that
+        excludes it.
 
         >>> crf = CRF(l2=0.1).fit([[["the"], ["dog"]], [["a"], ["cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
         >>> why = crf.explain([["the"], ["cat"]], 1)
@@ -389,7 +392,8 @@ class CRF(Estimator, Generic[Label]):
         ('NOUN', 'DET', 3.32)
         """
         ask = self._ask([x], None if allowed is None else [allowed])
-        return explain_position(ask, self.weights_, i, label, against)
+        explain = explain_position if ask.model.potentials.labels_positions else explain_lattice_arc
+        return explain(ask, self.weights_, i, label, against)
 
     def explain_span(
         self,

@@ -40,10 +40,10 @@ class Explanation:
     `print` shows it as a table, a notebook as HTML.
     """
 
-    kind: str  # "label", "span" or "arc"
+    kind: str  # "label", "span", "arc" (of a tree) or "path" (an arc of a word lattice)
     start: int  # the first position; of an arc the number of the dependent, from 1 on
     end: int  # the position behind the last one
-    label: Hashable  # label of the position, type of the span, head of the arc
+    label: Hashable  # label of the position, type of the span, head of the arc, arc of the lattice
     against: Hashable  # what it is compared with; None: that there is no such span
     probability: float
     against_probability: float
@@ -78,6 +78,7 @@ class Explanation:
             "label": f"position {self.start}",
             "span": f"positions {self.start} to {self.end - 1}",
             "arc": f"head of word {self.start}",
+            "path": "arc of the lattice",
         }[self.kind]
         return f"{place}: {self.label} ({self.probability:.3g}){against}"
 

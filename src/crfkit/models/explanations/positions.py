@@ -115,7 +115,9 @@ def feature_parts(
         table = weights[first : first + len(row) * feature_map.n_labels].reshape(len(row), -1)
         columns = zip((row * (table @ coefficients)).tolist(), range(len(row)), strict=True)
         found += [ExplanationPart(f"{block}[{k}]{place}", score, "feature") for score, k in columns if score]
-    if feature_map.dense:
+    for name, score in potentials.function_scores(dataset, i, coefficients, weights):
+        found.append(ExplanationPart(name + place, score, "feature"))
+    if len(found) > len(names):
         found.sort(key=lambda part: -abs(part.value))
     return found
 

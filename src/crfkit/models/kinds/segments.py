@@ -86,9 +86,8 @@ class SegmentPotentials(StructurePotentials):
 
     @property
     def own_scores(self) -> str:
-        """Lengths and features of segments, beside feature functions."""
-        of_segments = "lengths and features of segments that end here"
-        return of_segments if self.functions is None else f"feature functions, {of_segments}"
+        """Those of segments."""
+        return "lengths and features of segments that end here"
 
     @property
     def needs_inputs(self) -> bool:

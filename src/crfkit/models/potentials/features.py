@@ -138,6 +138,16 @@ class FeaturePotentials:
         own = sum(self.own_blocks.values())
         return len(encoder.vocabulary) + len(encoder.arc_vocabulary) + n_columns + own
 
+    def function_scores(
+        self, dataset: Dataset, i: int, coefficients: Float64s, weights: Float64s
+    ) -> Iterator[tuple[str, float]]:
+        """What feature functions add to Σ_b coefficients[b] · score(b) at position i of the only sequence, by output."""
+        return iter(())
+
+    def outcomes(self, dataset: Any) -> Int32s:
+        """The label that the features of each arc of word lattices score."""
+        raise UnsupportedError("the model has no word lattices")
+
     @property
     def own_scores(self) -> str:
         """What scores a position beside its features, the start and the end."""

@@ -66,8 +66,15 @@ class FunctionPotentials(FeaturePotentials):
 
     @property
     def own_scores(self) -> str:
-        """The functions."""
-        return "feature functions"
+        """Of one label they are features."""
+        return "feature functions of two labels"
+
+    def function_scores(
+        self, dataset: Dataset, i: int, coefficients: Float64s, weights: Float64s
+    ) -> Iterator[tuple[str, float]]:
+        """Of the functions of one label."""
+        assert dataset.inputs is not None
+        return self.functions.label_scores(dataset.inputs[0], i, coefficients, weights)
 
     def encode(self, X: Any) -> Dataset:
         """Only the lengths of the inputs."""
@@ -132,6 +139,12 @@ class StructurePotentials(FeaturePotentials):
     def own_scores(self) -> str:
         """As without the structure."""
         return self.beside.own_scores
+
+    def function_scores(
+        self, dataset: Dataset, i: int, coefficients: Float64s, weights: Float64s
+    ) -> Iterator[tuple[str, float]]:
+        """As without the structure."""
+        return self.beside.function_scores(dataset, i, coefficients, weights)
 
     @classmethod
     def encode_training(
