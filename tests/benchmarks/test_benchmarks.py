@@ -16,6 +16,7 @@ from benchmarks import (
     bigrams,
     chain,
     curves,
+    explanations,
     morphology,
     orders,
     projective_trees,
@@ -265,3 +266,22 @@ def test_quick_run_of_span_probabilities(tmp_path: Path, capsys: pytest.CaptureF
         assert outcome["f1"]["viterbi"] > 0.5
     text = (tmp_path / "span_probabilities.md").read_text(encoding="utf-8")
     assert text.strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(
+    any(
+        find_corpus(*file) is None
+        for file in (
+            ("conll2000", "train.txt"),
+            ("conll2002", "esp.train"),
+            ("ud_english_ewt", "en_ewt-ud-train.conllu"),
+        )
+    ),
+    reason="a corpus is not here",
+)
+def test_quick_run_of_explanations(capsys: pytest.CaptureFixture[str]) -> None:
+    explanations.main(["--quick"])
+    printed = capsys.readouterr().out
+    assert printed.count("| explain |") == 6
+    assert printed.count("| explain_span |") == 5
+    assert printed.count("| explain_arc |") == 2

@@ -240,9 +240,7 @@ class Answerer:
         first, second = map(LabelContext._make, contexts)
         return label, against, first, second
 
-    def explain_arcs(
-        self, data: Any, n: int, arc: int, against: int
-    ) -> tuple[LabelContext, LabelContext]:
+    def explain_arcs(self, data: Any, n: int, arc: int, against: int) -> tuple[LabelContext, LabelContext]:
         """The same for two arcs of word lattice n to be on its path."""
         part, n = self._part_of(data, n)
         first, second = map(LabelContext._make, part.explain_arcs(n, arc, against))
