@@ -235,3 +235,24 @@ def test_bad_input() -> None:
         graph.equal([a, one])
     with pytest.raises(ShapeError):
         FactorGraph.from_arrays([2], [], [], names=["a", "b"])
+
+
+def test_structured_factors_that_need_too_large_tables_are_refused_before_these_are_made() -> None:
+    graph = FactorGraph()
+    many = [graph.variable(f"v{i}", 2) for i in range(3000)]
+    graph.exactly(1500, many)
+    with pytest.raises(SizeLimitError, match="counting up to 1,500 of 3,000 variables"):
+        _ = graph.tables  # 72 GB
+    wide = FactorGraph()
+    wide.equal([wide.variable(f"v{i}", 100_000) for i in range(2)])
+    with pytest.raises(SizeLimitError, match="100,000 values"):
+        _ = wide.tables
+    narrow = FactorGraph()
+    narrow.exactly(2, [narrow.variable(f"v{i}", 2) for i in range(3000)])
+    assert len(narrow.tables.cardinalities) == 6000
+
+
+def test_complex_scores_are_refused() -> None:
+    graph = FactorGraph()
+    with pytest.raises(ArgumentError, match="complex"):
+        graph.factor([graph.variable("a", 2)], np.array([1j, 2.0]))

@@ -28,6 +28,9 @@ from crfkit.structures.factors import CountFactor, EqualFactor, Factor, ListFact
 
 SMALL_TABLE = 4096  # entries up to which a list of configurations is written as a table
 LARGEST_PREFIX_TABLE = 1 << 24  # entries
+LARGEST_TABLES = (
+    1 << 27
+)  # entries of all tables of a graph, if some of them are made for factors that are no tables: 1 GiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,15 @@ class _Writer:
         self.cardinalities.append(count)
         return len(self.cardinalities) - 1
 
+    def reserve(self, entries: int, what: str) -> None:
+        """Refuse tables with so many entries, before they are made, if all of them would be too many."""
+        if self.size + entries > LARGEST_TABLES:
+            raise SizeLimitError(
+                f"Factor graph: {what} makes tables of {entries:,} entries"
+                + (f" beside {self.size:,} others" if self.size else "")
+                + f", expected at most {LARGEST_TABLES:,} together."
+            )
+
     def table(self, scope: tuple[int, ...], scores: Float64s) -> Int64s:
         """Adds a table; returns the places of its scores."""
         self.scopes.append(scope)
@@ -142,6 +154,9 @@ def _write(writer: _Writer, factor: Factor) -> Int64s:
         case CountFactor():
             return _write_count(writer, factor)
         case EqualFactor():
+            n_values = writer.cardinalities[factor.variables[0]] if factor.variables else 0
+            entries = max(0, len(factor.variables) - 1) * n_values**2
+            writer.reserve(entries, f"equality of {len(factor.variables):,} variables of {n_values:,} values")
             for before, variable in zip(factor.variables, factor.variables[1:], strict=False):
                 same = np.where(np.eye(writer.cardinalities[variable], dtype=bool), 0.0, -np.inf)
                 writer.table((before, variable), same)
@@ -160,7 +175,9 @@ def _write_list(writer: _Writer, factor: ListFactor) -> Int64s:
     if size <= SMALL_TABLE:
         places = writer.table(factor.variables, factor.table(shape).table)
         return places[tuple(factor.configurations.T)] if shape else places.reshape(1)
-    listed = writer.variable(len(factor.listed))
+    n = len(factor.listed)
+    writer.reserve(n * (1 + sum(shape)), f"a list of {n:,} configurations of {len(shape):,} variables")
+    listed = writer.variable(n)
     for place, variable in enumerate(factor.variables):
         table = np.full((len(factor.listed), shape[place]), -np.inf)
         table[np.arange(len(table)), factor.configurations[:, place]] = 0.0
@@ -204,6 +221,11 @@ def _write_count(writer: _Writer, factor: CountFactor) -> Int64s:
     # with no possible number, one value that scores −inf; counts beyond `most` are one value, "too many"
     most = int(possible[-1]) if len(possible) else 0
     sizes = [min(i, most + 1) + 1 for i in range(len(factor.variables) + 1)]
+    entries = sum(
+        size * writer.cardinalities[v] * after
+        for size, v, after in zip(sizes, factor.variables, sizes[1:], strict=False)
+    )
+    writer.reserve(entries, f"counting up to {most:,} of {len(factor.variables):,} variables")
     before: int | None = None
     for i, (variable, value) in enumerate(zip(factor.variables, factor.counted, strict=True)):
         count = writer.variable(sizes[i + 1])

@@ -151,6 +151,8 @@ class EqualFactor(Factor):
 def _numbers(scores: npt.ArrayLike) -> Float64s:
     """A read-only copy without NaN and +inf."""
     try:
+        if np.iscomplexobj(scores):
+            raise TypeError("they are complex")
         array = np.array(scores, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"scores are no array of numbers: {error}.") from None
