@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import inference
+from crfkit import FactorGraph, inference
 from crfkit.errors import ArgumentError, LabelError, ShapeError, SizeLimitError
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install ".[torch]"')
 
 from crfkit.nn import FactorGraphDistribution
+from crfkit.nn.backends import core_elimination, torch_elimination
+from crfkit.nn.problem.factor_graph import read_problem
 from tests.nn.graph_batches import GraphBatch, draw_batch, mixed_graph
 from tests.oracles.factor_graphs import SHAPES
 
@@ -218,3 +220,68 @@ def test_what_does_not_fit_is_an_error_that_says_the_size() -> None:
         SizeLimitError, match=r"width \d, the largest clique has .* batch of 3 .*memory_limit"
     ):
         FactorGraphDistribution(small.graph, small.tensors(torch.float64), memory_limit=100)
+
+
+def with_count() -> FactorGraph:
+    """A cycle of four variables, of which two have the value 1."""
+    graph = FactorGraph.from_arrays(
+        [2, 3, 2, 2],
+        [(0, 1), (1, 2), (2, 3), (0, 3)],
+        [np.zeros((2, 3)), np.zeros((3, 2))] + [np.zeros((2, 2))] * 2,
+    )
+    graph.count(range(4), np.zeros(5))
+    return graph
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_core_and_plain_pytorch_agree(dtype: Any) -> None:
+    graph = with_count()
+    generator = torch.Generator().manual_seed(0)
+    given = [
+        torch.randn(3, *factor.scores.shape, generator=generator, dtype=dtype) for factor in graph.factors
+    ]
+    given[0][1] = -torch.inf  # no assignment is possible
+    given[1][2, 0, 1] = -torch.inf
+    problem = read_problem(graph, given)
+    assert core_elimination.suits(problem)
+    results = []
+    for log_partition in (core_elimination.log_partition, torch_elimination.log_partition):
+        scores = problem.scores.clone().requires_grad_()
+        log_z = log_partition(problem._replace(scores=scores))
+        weights = torch.tensor([1.0, 0.0, 2.0], dtype=dtype)
+        (gradient,) = torch.autograd.grad((torch.where(log_z.isinf(), 0.0, log_z) * weights).sum(), scores)
+        results.append((log_z.detach(), gradient))
+    near = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 1e-12, "atol": 1e-12}
+    torch.testing.assert_close(results[0], results[1], **near)
+    found = core_elimination.expectations(problem)
+    others = torch_elimination.expectations(problem, False)
+    torch.testing.assert_close(found.values, others.values, **near)
+    torch.testing.assert_close(found.scores, others.scores, **near)
+
+
+def test_second_derivatives_by_the_core() -> None:
+    graph = with_count()
+    generator = torch.Generator().manual_seed(1)
+    given = [
+        torch.randn(2, *factor.scores.shape, generator=generator, dtype=torch.float64)
+        for factor in graph.factors
+    ]
+    problem = read_problem(graph, given)
+    finite = problem.scores > -torch.inf
+
+    def log_z(scores: Any) -> Any:
+        return core_elimination.log_partition(
+            problem._replace(scores=torch.where(finite, scores, -torch.inf))
+        )
+
+    start = torch.where(finite, problem.scores, 0.0).requires_grad_()
+    assert torch.autograd.gradcheck(log_z, start)
+    assert torch.autograd.gradgradcheck(log_z, start)
+
+
+def test_scores_that_the_core_does_not_take() -> None:
+    graph = with_count()
+    given = [torch.zeros(1, *factor.scores.shape) for factor in graph.factors]
+    given[0][0, 0, 0] = torch.nan
+    assert not core_elimination.suits(read_problem(graph, given))
+    assert FactorGraphDistribution(graph, given).log_partition().isnan().all()

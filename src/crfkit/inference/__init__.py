@@ -33,7 +33,7 @@ from crfkit.inference.answerer import (
     WindowContexts,
 )
 from crfkit.inference.chain_batch import BatchExpectations, ChainBatch
-from crfkit.inference.factor_graph import Plan, plan
+from crfkit.inference.factor_graph import Plan, junction_tree, plan
 from crfkit.inference.memory import default_memory_limit, read_memory_limit
 from crfkit.inference.message_passing import (
     BeliefPropagationResult,
@@ -80,6 +80,7 @@ __all__ = [
     "count",
     "default_memory_limit",
     "gibbs",
+    "junction_tree",
     "likely_spans",
     "log_count",
     "map_estimate",

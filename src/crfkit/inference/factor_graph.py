@@ -57,6 +57,14 @@ def plan(
     return FactorGraphProblem(graph, None, allowed, memory_limit).plan()
 
 
+def junction_tree(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -> _core.JunctionTree:
+    """The core's plan of exact inference on tables over these variables, of whose scores nothing is known."""
+    ptr = np.cumsum([0, *map(len, scopes)], dtype=np.int64)
+    flat = np.array([v for scope in scopes for v in scope], dtype=np.int32)
+    graph = _core.FactorGraph(np.array(cardinalities, dtype=np.int32), ptr, flat)
+    return _core.JunctionTree(graph, None, None, read_memory_limit(None))
+
+
 class FactorGraphProblem:
     """A factor graph with its own scores, or with others: one array for each factor."""
 

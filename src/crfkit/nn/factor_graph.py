@@ -70,9 +70,9 @@ class FactorGraphDistribution(Distribution):
         return break_graph(self._log_partition)(self._problem)
 
     def _log_partition(self, problem: GraphProblem) -> Tensor:
-        return (
-            torch_elimination.log_partition(problem) if self._options is None else self._beliefs(problem)[0]
-        )
+        if self._options is not None:
+            return self._beliefs(problem)[0]
+        return choice.choose_elimination(problem)(problem)
 
     def _beliefs(self, problem: GraphProblem) -> GraphExpectations:
         """By belief propagation."""
@@ -157,7 +157,7 @@ class FactorGraphDistribution(Distribution):
 
     def _expectations(self, problem: GraphProblem) -> GraphExpectations:
         if self._options is None:
-            return break_graph(torch_elimination.expectations)(problem, self._differentiated)
+            return break_graph(choice.exact_expectations)(problem, self._differentiated)
         return break_graph(self._beliefs)(problem)
 
     def entropy(self) -> Tensor:

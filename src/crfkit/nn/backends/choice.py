@@ -9,7 +9,16 @@ from typing import Any, TypeAlias, cast
 
 import torch
 
-from crfkit.nn.backends import core, core_segments, core_trees, segments, torch_chain, torch_messages
+from crfkit.nn.backends import (
+    core,
+    core_elimination,
+    core_segments,
+    core_trees,
+    segments,
+    torch_chain,
+    torch_elimination,
+    torch_messages,
+)
 from crfkit.nn.backends.base import Backend
 from crfkit.nn.backends.torch_elimination import GraphExpectations
 from crfkit.nn.backends.torch_messages import MessageOptions
@@ -90,6 +99,20 @@ def choose_segments(problem: SegmentProblem) -> segments.SegmentBackend:
     if problem.emissions.is_cuda and triton_is_there() and _segment_kernels().suits(problem):
         return cast(segments.SegmentBackend, _segment_kernels())
     return core_segments.CORE if core_segments.CORE.suits(problem) else segments.TORCH
+
+
+def choose_elimination(problem: GraphProblem) -> Callable[[GraphProblem], torch.Tensor]:
+    """log Z of a batch of factor graphs, exactly: by the core where scores are in memory."""
+    return (
+        core_elimination.log_partition if core_elimination.suits(problem) else torch_elimination.log_partition
+    )
+
+
+def exact_expectations(problem: GraphProblem, differentiated: bool) -> GraphExpectations:
+    """log Z and probabilities, exactly, with a graph where they are differentiated."""
+    if not differentiated and core_elimination.suits(problem):
+        return core_elimination.expectations(problem)
+    return torch_elimination.expectations(problem, differentiated)
 
 
 def choose_beliefs(problem: GraphProblem) -> Beliefs:

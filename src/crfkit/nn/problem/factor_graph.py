@@ -62,6 +62,13 @@ class GraphShape:
         return MessagePlan.of(self.cardinalities, self.scopes, self.table_ptr)
 
     @cached_property
+    def junction_tree(self) -> Any:
+        """The core's plan of exact inference, for tables of which nothing is known."""
+        from crfkit.inference import junction_tree  # the core, which is loaded when it is needed
+
+        return junction_tree(self.cardinalities, self.scopes)
+
+    @cached_property
     def cliques(self) -> list[Clique]:
         """In the order in which variables are summed out, one for each variable. SizeLimitError if they are too large.
 
