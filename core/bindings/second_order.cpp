@@ -115,6 +115,22 @@ void bind_answers(nb::module_& m) {
             "treebank"_a, "minimum_risk"_a = false, threads,
             "Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.")
         .def(
+            "bounded_decode",
+            [](const SecondOrderParser& self, const Treebank& treebank, std::int64_t most_iterations,
+               int n_threads) {
+                const auto found =
+                    unlocked([&] { return self.bounded_best(treebank, most_iterations, n_threads); });
+                nb::list out;
+                for (const auto& [tree, bound, n_iterations] : found)
+                    out.append(nb::make_tuple(tree.score, bound, n_iterations, new_array(tree.heads),
+                                              new_array(tree.labels)));
+                return out;
+            },
+            "treebank"_a, "most_iterations"_a, threads,
+            "(score, bound, iterations, heads, labels) of the best tree of each sentence that was found; no "
+            "tree "
+            "scores more than the bound.")
+        .def(
             "k_best",
             [](const SecondOrderParser& self, const Treebank& treebank, std::int64_t k, int n_threads) {
                 return as_list(unlocked([&] { return self.k_best(treebank, k, n_threads); }));
@@ -124,22 +140,23 @@ void bind_answers(nb::module_& m) {
         .def(
             "log_partitions",
             [](const SecondOrderParser& self, const Treebank& treebank, int n_threads) {
-                return filled<double>({static_cast<std::size_t>(treebank.n_sentences())}, [&](double* out) {
-                    self.log_partitions(treebank, nullptr, out, n_threads);
-                });
+                return filled<double>({static_cast<std::size_t>(treebank.n_sentences())},
+                                      [&](double* out) { self.log_partitions(treebank, out, n_threads); });
             },
             "treebank"_a, threads, "log Z of every sentence, [N].")
         .def(
             "log_likelihoods",
             [](const SecondOrderParser& self, const Treebank& treebank, const Array<std::int32_t>& heads,
-               const Array<std::int32_t>& labels, int n_threads) {
+               const Array<std::int32_t>& labels, bool add_arcs, int n_threads) {
                 const KnownTrees known = known_trees(treebank, heads, labels, self.layout().n_labels());
                 return filled<double>({static_cast<std::size_t>(treebank.n_sentences())}, [&](double* out) {
-                    self.log_partitions(treebank, &known, out, n_threads);
+                    self.log_likelihoods(treebank, known, add_arcs, out, n_threads);
                 });
             },
-            "treebank"_a, "heads"_a, "labels"_a, threads,
-            "log p of the trees that agree (−1: unknown), [N]; the arcs that are known count as candidates.")
+            "treebank"_a, "heads"_a, "labels"_a, "add_arcs"_a = false, threads,
+            "log p of the trees that agree (−1: unknown), [N]; with add_arcs the arcs that are known count "
+            "as "
+            "candidates too.")
         .def("explain_arc", &explain_arc<SecondOrderParser>, "treebank"_a, "n"_a, "head"_a, "dependent"_a,
              "Templates, the sums of their weights, and the scores of labels of one arc.")
         .def(

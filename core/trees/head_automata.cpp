@@ -55,4 +55,36 @@ void HeadAutomata::add_grandparents() {
     }
 }
 
+std::vector<std::int32_t> HeadAutomata::arcs_of(const std::vector<std::int32_t>& heads) const {
+    std::vector<std::int32_t> arcs;
+    for (std::size_t i = 0; i < heads.size(); ++i)
+        arcs.push_back(
+            static_cast<std::int32_t>(find_arc(arcs_, {heads[i], static_cast<std::int32_t>(i) + 1})));
+    return arcs;
+}
+
+double HeadAutomata::score(const double* scores, const std::vector<std::int32_t>& tree) const {
+    double score = 0;
+    for (const std::int32_t a : tree) score += scores[a];
+    for (std::int32_t head = 0; head <= n_words(); ++head) {
+        const std::int64_t k = head == 0 ? 0 : tree[head - 1] - first_into(head);
+        for (const Side side : {Side::left, Side::right}) {
+            if (head == 0 && side == Side::left) continue;
+            const auto& arcs = out(head, side);
+            std::int64_t last = -1;
+            for (std::int64_t j = 0; j < static_cast<std::int64_t>(arcs.size()); ++j) {
+                const std::int32_t b = arcs[j];
+                if (tree[arcs_[b].dependent - 1] != b) continue;
+                score += scores[siblings(b, last)];
+                if (const std::int32_t part = head == 0 ? -1 : grandparent(b, k); part >= 0)
+                    score += scores[part];
+                last = j;
+            }
+            const std::int32_t end = last < 0 ? leaf(head, side) : stop(arcs[last]);
+            if (end >= 0) score += scores[end];
+        }
+    }
+    return score;
+}
+
 }  // namespace crfkit

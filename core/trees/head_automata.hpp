@@ -39,6 +39,10 @@ class HeadAutomata : public TreeParts {
     // Whether a head may have two dependents on a side.
     bool may_repeat(std::int32_t head) const { return head != 0 || !one_root_; }
 
+    // A tree as the number of the arc into each word, and its score, of all parts, at scores [parts].
+    std::vector<std::int32_t> arcs_of(const std::vector<std::int32_t>& heads) const;
+    double score(const double* scores, const std::vector<std::int32_t>& tree) const;
+
   private:
     void add_siblings(std::int32_t head, Side side);
     void add_grandparents();

@@ -63,11 +63,21 @@ void SecondOrderParser::best(const Treebank& treebank, bool minimum_risk, std::i
                              std::int32_t* labels, int n_threads) const {
     const std::int64_t R = layout_->n_labels();
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
-        const ScoredTree found = minimum_risk ? scorer.sums->minimum_risk(R, scorer.marginals(R))
-                                              : scorer.sums->best(R, scorer.scores.data());
+        const ScoredTree found =
+            minimum_risk ? scorer.sums->minimum_risk(R, scorer.marginals(R))
+                         : scorer.sums->bounded_best(R, scorer.scores.data(), kMostIterations).tree;
         std::copy(found.heads.begin(), found.heads.end(), heads + treebank.sentence_ptr[n]);
         std::copy(found.labels.begin(), found.labels.end(), labels + treebank.sentence_ptr[n]);
     });
+}
+
+std::vector<BoundedTree> SecondOrderParser::bounded_best(const Treebank& treebank,
+                                                         std::int64_t most_iterations, int n_threads) const {
+    std::vector<BoundedTree> found(static_cast<std::size_t>(treebank.n_sentences()));
+    each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
+        found[n] = scorer.sums->bounded_best(layout_->n_labels(), scorer.scores.data(), most_iterations);
+    });
+    return found;
 }
 
 std::vector<std::vector<ScoredTree>> SecondOrderParser::k_best(const Treebank& treebank, std::int64_t k,
@@ -79,16 +89,26 @@ std::vector<std::vector<ScoredTree>> SecondOrderParser::k_best(const Treebank& t
     return found;
 }
 
-void SecondOrderParser::log_partitions(const Treebank& treebank, const KnownTrees* known, double* out,
-                                       int n_threads) const {
+void SecondOrderParser::log_partitions(const Treebank& treebank, double* out, int n_threads) const {
+    each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
+        scorer.marginals(layout_->n_labels());
+        out[n] = scorer.log_z;
+    });
+}
+
+void SecondOrderParser::log_likelihoods(const Treebank& treebank, const KnownTrees& known, bool add_arcs,
+                                        double* out, int n_threads) const {
     const std::int64_t R = layout_->n_labels();
-    each(treebank, known, n_threads, [&](std::int64_t n, Scorer& scorer) {
+    each(treebank, add_arcs ? &known : nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
         scorer.marginals(R);
         out[n] = scorer.log_z;
-        if (!known) return;
-        known->forbid(treebank.sentence_ptr[n], scorer.sums->parts().arcs(), R, scorer.scores.data());
-        scorer.marginals(R);
-        out[n] = scorer.log_z - out[n];
+        known.forbid(treebank.sentence_ptr[n], scorer.sums->parts().arcs(), R, scorer.scores.data());
+        try {
+            scorer.marginals(R);
+            out[n] = scorer.log_z - out[n];
+        } catch (const NoTree&) {
+            out[n] = kNever;
+        }
     });
 }
 

@@ -32,11 +32,17 @@ class SecondOrderParser {
     // Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.
     void best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
               int n_threads) const;
+    // The best trees with bounds on all scores (SecondOrderSums::bounded_best).
+    std::vector<BoundedTree> bounded_best(const Treebank& treebank, std::int64_t most_iterations,
+                                          int n_threads) const;
     std::vector<std::vector<ScoredTree>> k_best(const Treebank& treebank, std::int64_t k,
                                                 int n_threads) const;
-    // log Z [N]; with `known`, whose arcs then count as candidates too, log Z of the trees that agree less
-    // log Z of all: −inf where there are none.
-    void log_partitions(const Treebank& treebank, const KnownTrees* known, double* out, int n_threads) const;
+    // log Z [N].
+    void log_partitions(const Treebank& treebank, double* out, int n_threads) const;
+    // log Z of the trees that agree with what is known, less log Z of all, [N]: −inf where none agrees. With
+    // `add_arcs` the arcs that are known count as candidates too, as in training.
+    void log_likelihoods(const Treebank& treebank, const KnownTrees& known, bool add_arcs, double* out,
+                         int n_threads) const;
     ScoredParts parts(const Treebank& treebank, std::int64_t n) const;
     // Of the trees of sentence n in which `dependent` has each of these heads.
     std::vector<HeadContext> explain(const Treebank& treebank, std::int64_t n, std::int64_t dependent,

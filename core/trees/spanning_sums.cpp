@@ -19,6 +19,7 @@
 #include "trees/label_sums.hpp"
 #include "trees/second_order_sums.hpp"
 #include "trees/sums.hpp"
+#include "trees/tree_dual.hpp"
 
 namespace crfkit {
 namespace {
@@ -53,6 +54,7 @@ class SpanningSums final : public SecondOrderSums {
     double marginals(std::int64_t R, const double* scores, double* probs) override;
     void hessian_vector(std::int64_t R, const double* scores, const double* direction, double* out) override;
     ScoredTree best(std::int64_t R, const double* scores) override;
+    BoundedTree bounded_best(std::int64_t R, const double* scores, std::int64_t most_iterations) override;
     ScoredTree minimum_risk(std::int64_t R, const double* probs) override;
     std::vector<ScoredTree> k_best(std::int64_t R, const double* scores, std::int64_t k) override;
 
@@ -106,9 +108,9 @@ class SpanningSums final : public SecondOrderSums {
     double bethe_entropies() const;
     void read_arcs();
     TreeView dense(std::int64_t R, const double* arcs, bool logarithms = false);
-    double score_of(const std::vector<std::int32_t>& tree) const;
     bool is_tree(const std::vector<std::int32_t>& tree) const;
-    std::vector<std::int32_t> arcs_of(const std::vector<std::int32_t>& heads) const;
+    std::vector<std::int32_t> climb(std::int64_t R, const double* scores);
+    ScoredTree labelled(const std::vector<std::int32_t>& tree, std::int64_t R, const double* scores) const;
     double grandparent_score(std::int32_t arc, std::int64_t k) const {
         if (parts_.arcs()[arc].head == 0) return 0;
         const std::int32_t part = parts_.grandparent(arc, k);
@@ -354,23 +356,24 @@ ScoredTree SpanningSums::minimum_risk(std::int64_t R, const double* probs) {
     for (std::int64_t a = 0; a < parts_.n_arcs(); ++a)
         moved_[a] = probs[a * R + tree_kernels().largest(probs + a * R, R)];
     ScoredTree found = best_tree(dense(1, moved_.data()));
-    const std::vector<std::int32_t> arcs = arcs_of(found.heads);
+    const std::vector<std::int32_t> arcs = parts_.arcs_of(found.heads);
     for (std::size_t i = 0; i < arcs.size(); ++i)
         found.labels[i] = static_cast<std::int32_t>(tree_kernels().largest(probs + arcs[i] * R, R));
     return found;
 }
 
 // Hill climbing: from the tree of minimum risk, the head of one word after the other is changed while that
-// raises the score. No tree that differs in one head only is better.
-ScoredTree SpanningSums::best(std::int64_t R, const double* scores) {
+// raises the score. No tree that differs in one head only is better. Leaves the scores of the best labels in
+// scores_, and the messages of belief propagation.
+std::vector<std::int32_t> SpanningSums::climb(std::int64_t R, const double* scores) {
     expected_.resize(parts_.n_scores(R));
     marginals(R, scores, expected_.data());
     const ScoredTree start = minimum_risk(R, expected_.data());
     const std::int64_t A = parts_.n_arcs();
     for (std::int64_t a = 0; a < A; ++a)
         scores_[a] = scores[a * R + tree_kernels().largest(scores + a * R, R)];
-    std::vector<std::int32_t> tree = arcs_of(start.heads);
-    double score = score_of(tree);
+    std::vector<std::int32_t> tree = parts_.arcs_of(start.heads);
+    double score = parts_.score(scores_.data(), tree);
     for (bool better = true; better;) {
         better = false;
         for (std::int32_t m = 1; m <= parts_.n_words(); ++m)
@@ -378,7 +381,7 @@ ScoredTree SpanningSums::best(std::int64_t R, const double* scores) {
                 const std::int32_t before = tree[m - 1];
                 if (a == before || scores_[a] == kNever) continue;
                 tree[m - 1] = a;
-                const double now = is_tree(tree) ? score_of(tree) : kNever;
+                const double now = is_tree(tree) ? parts_.score(scores_.data(), tree) : kNever;
                 if (now > score + 1e-9) {
                     score = now;
                     better = true;
@@ -387,7 +390,13 @@ ScoredTree SpanningSums::best(std::int64_t R, const double* scores) {
                 }
             }
     }
-    ScoredTree found{score, {}, {}};
+    return tree;
+}
+
+// The tree of these arcs with its best labels.
+ScoredTree SpanningSums::labelled(const std::vector<std::int32_t>& tree, std::int64_t R,
+                                  const double* scores) const {
+    ScoredTree found{parts_.score(scores_.data(), tree), {}, {}};
     for (const std::int32_t a : tree) {
         found.heads.push_back(parts_.arcs()[a].head);
         found.labels.push_back(static_cast<std::int32_t>(tree_kernels().largest(scores + a * R, R)));
@@ -395,13 +404,15 @@ ScoredTree SpanningSums::best(std::int64_t R, const double* scores) {
     return found;
 }
 
-// The arc of each word.
-std::vector<std::int32_t> SpanningSums::arcs_of(const std::vector<std::int32_t>& heads) const {
-    std::vector<std::int32_t> arcs;
-    for (std::size_t i = 0; i < heads.size(); ++i)
-        arcs.push_back(
-            static_cast<std::int32_t>(find_arc(parts_.arcs(), {heads[i], static_cast<std::int32_t>(i) + 1})));
-    return arcs;
+ScoredTree SpanningSums::best(std::int64_t R, const double* scores) {
+    return labelled(climb(R, scores), R, scores);
+}
+
+BoundedTree SpanningSums::bounded_best(std::int64_t R, const double* scores, std::int64_t most_iterations) {
+    const std::vector<std::int32_t> start = climb(R, scores);
+    const TreeDual::Found found =
+        TreeDual(parts_, scores_.data(), one_root_).search(start, up_.data(), down_.data(), most_iterations);
+    return {labelled(found.tree, R, scores), found.bound, found.n_iterations};
 }
 
 bool SpanningSums::is_tree(const std::vector<std::int32_t>& tree) const {
@@ -416,38 +427,16 @@ bool SpanningSums::is_tree(const std::vector<std::int32_t>& tree) const {
     return !one_root_ || n_roots == 1;
 }
 
-// Of all parts, at scores_.
-double SpanningSums::score_of(const std::vector<std::int32_t>& tree) const {
-    double score = 0;
-    for (const std::int32_t a : tree) score += scores_[a];
-    for (std::int32_t head = 0; head <= parts_.n_words(); ++head) {
-        const std::int64_t k = head == 0 ? 0 : tree[head - 1] - parts_.first_into(head);
-        for (const Side side : {Side::left, Side::right}) {
-            if (head == 0 && side == Side::left) continue;
-            const auto& arcs = parts_.out(head, side);
-            std::int64_t last = -1;
-            for (std::int64_t j = 0; j < static_cast<std::int64_t>(arcs.size()); ++j) {
-                const std::int32_t b = arcs[j];
-                if (tree[parts_.arcs()[b].dependent - 1] != b) continue;
-                score += scores_[parts_.siblings(b, last)] + grandparent_score(b, k);
-                last = j;
-            }
-            const std::int32_t end = last < 0 ? parts_.leaf(head, side) : parts_.stop(arcs[last]);
-            if (end >= 0) score += scores_[end];
-        }
-    }
-    return score;
-}
-
-// The k best by the product of the probabilities of their labelled arcs, in the order of their scores.
+// The best, and the k − 1 best others by the product of the probabilities of their labelled arcs, in the
+// order of their scores.
 std::vector<ScoredTree> SpanningSums::k_best(std::int64_t R, const double* scores, std::int64_t k) {
-    expected_.resize(parts_.n_scores(R));
-    marginals(R, scores, expected_.data());
+    const ScoredTree best = bounded_best(R, scores, kMostIterations).tree;  // leaves the beliefs in expected_
     std::vector<ScoredTree> found = k_best_trees(dense(R, expected_.data(), true), k);
+    if (std::find(found.begin(), found.end(), best) == found.end() && !found.empty()) found.back() = best;
     std::fill_n(scores_.data(), parts_.n_arcs(), 0.0);
     for (ScoredTree& tree : found) {
-        const std::vector<std::int32_t> arcs = arcs_of(tree.heads);
-        tree.score = score_of(arcs);
+        const std::vector<std::int32_t> arcs = parts_.arcs_of(tree.heads);
+        tree.score = parts_.score(scores_.data(), arcs);
         for (std::size_t i = 0; i < arcs.size(); ++i) tree.score += scores[arcs[i] * R + tree.labels[i]];
     }
     std::stable_sort(found.begin(), found.end(),

@@ -449,12 +449,15 @@ class SecondOrderParser:
     def decode(
         self, treebank: Treebank, minimum_risk: bool = False, n_threads: int = 1
     ) -> tuple[Int32s, Int32s]: ...
+    def bounded_decode(
+        self, treebank: Treebank, most_iterations: int, n_threads: int = 1
+    ) -> list[tuple[float, float, int, Int32s, Int32s]]: ...  # score, bound, iterations, heads, labels
     def k_best(
         self, treebank: Treebank, k: int, n_threads: int = 1
     ) -> list[list[tuple[float, Int32s, Int32s]]]: ...
     def log_partitions(self, treebank: Treebank, n_threads: int = 1) -> Float64s: ...
     def log_likelihoods(
-        self, treebank: Treebank, heads: Int32s, labels: Int32s, n_threads: int = 1
+        self, treebank: Treebank, heads: Int32s, labels: Int32s, add_arcs: bool = False, n_threads: int = 1
     ) -> Float64s: ...
     def marginals(
         self, treebank: Treebank, labelled: bool = False, n_threads: int = 1

@@ -64,11 +64,44 @@ def test_probabilities(parser: Parser) -> None:
     for trees in found:
         probabilities = [tree.probability for tree in trees]
         assert probabilities == sorted(probabilities, reverse=True)
-    if parser.structure == "projective":
-        likely = [trees[0].sentence for trees in found]
-        assert likely == parser.predict(NEW, decode="best")
-        best = np.exp(parser.log_likelihood(likely))
-        assert best == pytest.approx([trees[0].probability for trees in found], rel=1e-9)
+        assert np.exp(parser.log_likelihood([tree.sentence for tree in trees])) == pytest.approx(
+            probabilities, rel=1e-6
+        )
+    assert [trees[0].sentence for trees in found] == parser.predict(NEW, decode="best")
+
+
+def test_the_best_tree_with_its_bound(parser: Parser) -> None:
+    found = parser.predict_best(NEW)
+    assert [one.sentence for one in found] == parser.predict(NEW, decode="best")
+    assert all(one.optimal and one.gap < 1e-6 and one.bound >= one.score for one in found)
+    first = Parser(l2=0.1, structure="spanning", order=1).fit(TREES)
+    for one, scores in zip(first.predict_best(NEW), first.arc_scores(NEW), strict=True):
+        assert one.optimal
+        score = sum(
+            scores[word.head, m, first.classes_.index(word.deprel)]
+            for m, word in enumerate(one.sentence.words, start=1)
+            if word.head is not None
+        )
+        assert one.score == pytest.approx(score, rel=1e-12)
+    with pytest.raises(InputError, match="max_iterations"):
+        parser.predict_best(NEW, max_iterations=0)
+
+
+def test_trees_with_arcs_that_were_left_out(parser: Parser) -> None:
+    """They have no probability, but one as in training."""
+    turned = [
+        replace(
+            one,
+            words=[
+                word._replace(head=m - 1 if m > 1 else 0, deprel=word.deprel)
+                for m, word in enumerate(one.words, start=1)
+            ],
+        )
+        for one in TREES
+    ]
+    found, added = parser.log_likelihood(turned), parser.log_likelihood(turned, add_arcs=True)
+    assert np.isinf(found).any()
+    assert np.isfinite(added).all()
 
 
 def test_a_file_gives_the_same_parser(parser: Parser, tmp_path: Path) -> None:

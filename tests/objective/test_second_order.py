@@ -90,6 +90,29 @@ def test_likelihoods_of_given_trees() -> None:
     assert some[-2:] == pytest.approx(0.0, abs=1e-10)
 
 
+@pytest.mark.parametrize("single_root", [True, False])
+def test_probabilities_of_all_trees_of_a_pruned_parser_sum_to_one(single_root: bool) -> None:
+    """Trees with an arc that was left out have none, and those of the k best are theirs."""
+    problem = SecondOrderProblem(random_treebank([4], 1)[:1], single_root=single_root, most=2)
+    parser = problem.parser(problem.weights)
+    kept = {(int(h), int(m)) for h, m in parser.parts(problem.treebank, 0)[0]}
+    everything = {(h, m) for h in range(5) for m in range(1, 5) if h != m}
+    assert kept < everything
+    log_p = {}
+    for tree in problem.trees_of(0, everything):
+        heads, labels = (np.array(column, np.int32) for column in zip(*tree, strict=True))
+        [log_p[tree]] = parser.log_likelihoods(problem.treebank, heads, labels)
+        [added] = parser.log_likelihoods(problem.treebank, heads, labels, True)
+        is_kept = all((h, m) in kept for m, (h, _) in enumerate(tree, start=1))
+        assert np.isfinite(log_p[tree]) == is_kept
+        assert np.isfinite(added)
+    assert np.exp(list(log_p.values())).sum() == pytest.approx(1.0, abs=1e-10)
+    [log_z] = parser.log_partitions(problem.treebank)
+    for score, heads, labels in parser.k_best(problem.treebank, 5)[0]:
+        tree = tuple(zip(heads.tolist(), labels.tolist(), strict=True))
+        assert log_p[tree] == pytest.approx(score - log_z, abs=1e-10)
+
+
 def test_known_arcs_are_candidates_and_a_projective_tree_always_is() -> None:
     problem = SecondOrderProblem(random_treebank([6, 9, 12] * 5, 3), most=1)
     arcs = problem.candidates()

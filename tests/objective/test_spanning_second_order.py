@@ -1,4 +1,4 @@
-"""Parsers of second order over all trees: belief propagation, hill climbing, and trees without crossing arcs."""
+"""Parsers of second order over all trees: belief propagation, and trees without crossing arcs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from crfkit.features import ArcMap, lift_crossing_arcs
 from crfkit.inference import SecondOrderParser, TreeParser
 from tests.oracles.oracle import all_lead_to_the_root
-from tests.oracles.second_order_problems import SecondOrderProblem, parts_of, second_order_parts
+from tests.oracles.second_order_problems import SecondOrderProblem, second_order_parts
 from tests.oracles.treebanks import random_treebank
 
 
@@ -85,28 +85,6 @@ def test_belief_propagation_is_near_the_sum_over_all_trees(scale: float) -> None
         error, plain = np.abs(marginals[n] - exact).max(), np.abs(probabilities(of_arcs) - exact).max()
         assert error < max(0.5 * plain, 1e-6)
         assert log_z[n] == pytest.approx(np.logaddexp.reduce(total), abs=scale)
-
-
-def test_no_change_of_one_head_improves_the_best_tree() -> None:
-    problem = problem_of(5)
-    parser = spanning(problem, problem.weights * 2)
-    heads, labels = parser.decode(problem.treebank)
-    for n in range(len(problem.sentences)):
-        arcs, others, numbers = parser.parts(problem.treebank, n)
-        R = len(problem.labels)
-        scores: dict[tuple[int, ...], float] = {
-            (h, m, r): numbers[i * R + r] for i, (h, m) in enumerate(arcs.tolist()) for r in range(R)
-        }
-        scores |= dict(zip(map(tuple, others.tolist()), numbers[len(arcs) * R :].tolist(), strict=True))
-        at = slice(problem.ptr[n], problem.ptr[n + 1])
-        tree = list(zip(heads[at].tolist(), labels[at].tolist(), strict=True))
-        best = sum(scores[key] for key in parts_of(tuple(tree)))
-        for m, h, r in product(range(len(tree)), range(len(tree) + 1), range(R)):
-            other = [*tree[:m], (h, r), *tree[m + 1 :]]
-            if h == m + 1 or not all_lead_to_the_root([head for head, _ in other]):
-                continue
-            if [head for head, _ in other].count(0) == 1:
-                assert sum(scores[key] for key in parts_of(tuple(other))) <= best + 1e-8
 
 
 def test_gradients_are_slopes_along_directions_where_beliefs_converge() -> None:

@@ -10,8 +10,9 @@ from crfkit.errors import ArgumentError
 class SecondOrderParser(_core.SecondOrderParser):
     """Trees of the arcs that a first-order model leaves over, with scores of siblings and grandparents.
 
-    Of projective trees all answers are exact. Else log Z and probabilities are those of belief propagation, the best tree is
-    one that no change of a single head improves, and the k best are those with the highest product of arc probabilities.
+    Of projective trees all answers are exact. Else log Z and probabilities are those of belief propagation, the best tree
+    is searched for by dual decomposition (`bounded_decode` gives its bound), and the k best are the best and others with
+    the highest product of arc probabilities.
     """
 
     def __init__(

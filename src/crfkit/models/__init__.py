@@ -37,7 +37,7 @@ from crfkit.models.inspection import (
 )
 from crfkit.models.kinds import kind_of
 from crfkit.models.notebook_view import ParameterView, label_list
-from crfkit.models.parser import Parser, ScoredSentence
+from crfkit.models.parser import BoundedSentence, Parser, ScoredSentence
 from crfkit.models.patterns.growth import GrowthRound
 from crfkit.models.scores import position_scores, score_nbest
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointError, CheckpointMismatchError
@@ -53,6 +53,7 @@ from crfkit.models.word_segmenter import Word, WordSegmenter
 __all__ = [
     "CRF",
     "LOGGER",
+    "BoundedSentence",
     "Checkpoint",
     "CheckpointError",
     "CheckpointFailed",

@@ -38,6 +38,24 @@ class ScoredSentence(NamedTuple):
     sentence: Sentence
 
 
+class BoundedSentence(NamedTuple):
+    """A sentence with the best tree that was found, its score, and a bound that no tree's score exceeds."""
+
+    sentence: Sentence
+    score: float  # Σ over the parts of the tree
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """bound − score: how much more the score of a better tree could be at most."""
+        return max(0.0, self.bound - self.score)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bound proves that no tree scores more, up to rounding."""
+        return self.gap <= 1e-8 * max(1.0, abs(self.score))
+
+
 class Parser(Estimator):
     """A dependency parser: a conditional random field over the labelled trees of a sentence.
 
@@ -61,7 +79,7 @@ class Parser(Estimator):
         of its head.
     order : 1: scores of arcs; 2: of siblings and grandparents too, among the arcs that a first-order model finds likely.
         Answers are exact, but for spanning trees of order 2: there probabilities come from belief propagation, the best tree
-        is one that no change of a single head improves, and the n best are those with the likeliest arcs.
+        from dual decomposition (`predict_best` says whether it is proved), and the n best are those with the likeliest arcs.
     columns : which columns of the words it may read: some of "form", "lemma", "upos", "xpos" and "feats"; None: all
     n_threads : None: all processors. The results do not depend on it, to the last bit.
 
@@ -161,6 +179,31 @@ class Parser(Estimator):
         )
         return with_trees(given, heads, labels, self._model.arc_map.labels)
 
+    def predict_best(
+        self, sentences: Iterable[Sentence], *, max_iterations: int = 1000
+    ) -> list[BoundedSentence]:
+        """The tree with the highest score of each sentence, with a bound that proves it (`optimal`).
+
+        Of spanning trees of order 2 it is found by dual decomposition, and by branch and bound where that leaves a gap.
+        After `max_iterations` of a sentence its best tree so far is given, with the bound. All other parsers are exact.
+        """
+        check_count("max_iterations", max_iterations)
+        given, treebank = self._ask(sentences)
+        n_threads = count_threads(self.n_threads)
+        if isinstance(self._parser, TreeParser):
+            trees = [
+                (score, score, heads, labels)
+                for [(score, heads, labels)] in self._parser.k_best(treebank, 1, n_threads)
+            ]
+        else:
+            found = self._parser.bounded_decode(treebank, max_iterations, n_threads)
+            trees = [(score, bound, heads, labels) for score, bound, _, heads, labels in found]
+        names = self.classes_
+        return [
+            BoundedSentence(with_trees(given[i : i + 1], heads, labels, names)[0], score, bound)
+            for i, (score, bound, heads, labels) in enumerate(trees)
+        ]
+
     def predict_nbest(self, sentences: Iterable[Sentence], n: int) -> list[list[ScoredSentence]]:
         """The n best trees of each sentence with their probabilities, best first; fewer where fewer exist."""
         check_count("n", n)
@@ -198,10 +241,13 @@ class Parser(Estimator):
             )
         return self._parser.scores(treebank, count_threads(self.n_threads))
 
-    def log_likelihood(self, sentences: Iterable[Sentence]) -> Float64s:
+    def log_likelihood(self, sentences: Iterable[Sentence], *, add_arcs: bool = False) -> Float64s:
         """log p(tree) of each sentence's own tree, [N]; where it is partly known, of all trees that agree, together.
 
-        −inf for a label that no training sentence has.
+        p is the distribution of `predict_nbest` and `arc_probabilities`. −inf for a label that no training sentence has,
+        and, of parsers of order 2 and projective ones, for a tree with an arc that the first-order model has left out. With
+        `add_arcs` the arcs of the sentence's own tree are added to those that it leaves over, for its probability alone, as
+        in training: then all trees have one.
         """
         given, treebank = self._ask(sentences)
         check_trees(given, single_root=self.single_root)
@@ -212,7 +258,7 @@ class Parser(Estimator):
             log_z = self._parser.log_partitions(treebank, n_threads=n_threads)
             found = self._parser.log_partitions(treebank, known.heads, labels, n_threads) - log_z
         else:
-            found = self._parser.log_likelihoods(treebank, known.heads, labels, n_threads)
+            found = self._parser.log_likelihoods(treebank, known.heads, labels, add_arcs, n_threads)
         found = np.minimum(found, 0.0)
         strange = np.concatenate([[0], np.cumsum(known.labels < -1)])[treebank.sentence_ptr]
         return np.where(np.diff(strange) > 0, -np.inf, found)
