@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -214,9 +215,22 @@ void bind_scored_trees(nb::module_& m, const char* name) {
         .def("sample", &Scored::sample, "n"_a, "uniforms"_a);
 }
 
+// NoTree as crfkit.errors.NoOutputError.
+void bind_no_tree() {
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const NoTree& error) {
+            const nb::object type = nb::module_::import_("crfkit.errors").attr("NoOutputError");
+            PyErr_SetString(type.ptr(), error.what());
+        }
+    });
+}
+
 }  // namespace
 
 void bind_trees(nb::module_& m) {
+    bind_no_tree();
     bind_scored_trees<SpanningTrees>(m, "ScoredTrees");
     bind_scored_trees<ProjectiveTrees>(m, "ScoredProjectiveTrees");
     bind_scored_trees<ProjectiveEngine>(m, "ProjectiveTreesByEngine");

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from crfkit import ProjectiveTree, SpanningTree, TreeParts, _core, inference
-from crfkit.errors import ArgumentError, InputError, ShapeError, SizeLimitError
+from crfkit.errors import ArgumentError, InputError, NoOutputError, ShapeError, SizeLimitError
 from crfkit.inference import SiblingTreeBatch, TreeBatch, tree_memory
 from crfkit.structures import adjacent_siblings, is_projective, possible_siblings
 from tests.oracles.oracle import Floats
@@ -444,20 +444,20 @@ def test_no_tree() -> None:
         assert inference.log_partition(structure, scores) == -math.inf
         assert inference.k_best(structure, scores, 3) == []
         for ask in (inference.marginals, inference.decode, inference.entropy, inference.sample):
-            with pytest.raises(ValueError, match="word 2 has no possible head"):
+            with pytest.raises(NoOutputError, match="word 2 has no possible head"):
                 ask(structure, scores)
     crossing = np.full((5, 5), -np.inf)  # 1 → 3 and 4 → 2 must be, and cross
     crossing[0, 1] = crossing[1, 3] = crossing[3, 4] = crossing[4, 2] = 0.0
     assert inference.decode(SpanningTree(), crossing).score == 0.0
     assert inference.log_partition(ONE, crossing) == -math.inf
     with pytest.raises(
-        ValueError, match="no projective tree with a single root exists: every tree has crossing"
+        NoOutputError, match="no projective tree with a single root exists: every tree has crossing"
     ):
         inference.decode(ONE, crossing)
-    with pytest.raises(ValueError, match="sentence 1: no projective tree exists"):
+    with pytest.raises(NoOutputError, match="sentence 1: no projective tree exists"):
         TreeBatch(MANY, [np.zeros((5, 5)), crossing]).marginals()
     forbidden = TreeParts(np.zeros((3, 3)), np.full((3, 3, 3), -np.inf))
-    with pytest.raises(ValueError, match="or siblings of score"):
+    with pytest.raises(NoOutputError, match="or siblings of score"):
         inference.marginals(ONE_2, forbidden)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from crfkit import AdaGrad, Parser, load
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, InputError, UnsupportedError
-from crfkit.models import MissingColumns
+from crfkit.models import MissingColumns, read_model_file, write_model_file
 from tests.oracles.treebanks import random_treebank
 
 TREES = random_treebank([1, 3, 5, 8, 13, 4, 6] * 3, 0)
@@ -113,6 +115,39 @@ def test_a_file_gives_the_same_parser(parser: Parser, tmp_path: Path) -> None:
         assert a.tobytes() == b.tobytes()
     parser.save(tmp_path / "small", single_precision=True)
     assert load(tmp_path / "small").predict(NEW) == parser.predict(NEW)
+
+
+def test_a_file_holds_features_of_both_models_once(parser: Parser, tmp_path: Path) -> None:
+    """Older files hold all features of the first-order model, and give the same parser."""
+    parser.save(tmp_path / "m")
+    file = read_model_file(tmp_path / "m")
+    # Where crossing arcs are lifted, the parser has seen some labels at other arcs than the first-order model.
+    assert ("pruner_labels" in file.arrays) == (parser.structure == "projective")
+    pruner = parser._get_model().pruner
+    assert pruner is not None
+    layout = pruner.arc_map.layout
+    assert len(file.arrays["pruner_arc_keys"]) < len(layout.arc_keys)
+    full: dict[str, npt.NDArray[Any]] = {
+        "arc_keys": layout.arc_keys,
+        "label_keys": layout.label_keys,
+        "label_counts": np.diff(layout.pair_ptr).astype(np.uint8),
+        "labels": layout.pair_labels.astype(np.uint8),
+    }
+    arrays: dict[str, npt.NDArray[Any]] = {**file.arrays} | {
+        f"pruner_{name}": values for name, values in full.items()
+    }
+    shared = arrays.pop("pruner_shared_arc_keys")
+    write_model_file(file._replace(arrays=arrays), tmp_path / "old")
+    for a, b in zip(
+        load(tmp_path / "old").arc_probabilities(NEW), parser.arc_probabilities(NEW), strict=True
+    ):
+        assert a.tobytes() == b.tobytes()
+    for bits in (shared[:-1], ~shared, shared.astype(np.int64)):
+        write_model_file(
+            file._replace(arrays=file.arrays | {"pruner_shared_arc_keys": bits}), tmp_path / "bad"
+        )
+        with pytest.raises(InputError):
+            load(tmp_path / "bad")
 
 
 def test_the_same_bits_for_any_number_of_threads(parser: Parser) -> None:

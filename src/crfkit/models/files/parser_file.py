@@ -5,7 +5,9 @@
     label_counts  how many labels each of the latter has weights for; `labels` are these, ascending
     weights       [D] those of arcs, then those of labels, feature by feature
     history       of the training
-    pruner_…      the first four and weights of the first-order model that prunes arcs, where there is one
+    pruner_…      the same of the first-order model that prunes arcs, where there is one; its features are most often among
+                  those of the parser: pruner_shared_arc_keys has a bit for each of these, pruner_arc_keys are the others,
+                  and label_keys, label_counts and labels are left out where they are the same
 
 Every rule is checked here, but for two that the native core sees to: keys ascend, and so do the labels of a feature.
 """
@@ -32,6 +34,8 @@ from crfkit.models.files.model_file import Array, ModelFile
 TYPE = "Parser"
 MAX_LABELS = 10_000
 PRUNER = "pruner_"  # what the names of its arrays begin with
+SHARED = "pruner_shared_arc_keys"
+LABEL_ARRAYS = ("label_keys", "label_counts", "labels")
 
 
 class ParserContents(NamedTuple):
@@ -52,7 +56,8 @@ def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFi
     settings = {**contents.settings, "labels": list(contents.arc_map.labels), "features": FEATURE_SET}
     pruner = contents.pruner
     if pruner is not None:
-        arrays |= _pack_map(pruner.arc_map, pruner.weights.astype(np.float32), PRUNER)
+        own = _pack_map(pruner.arc_map, pruner.weights.astype(np.float32), PRUNER)
+        arrays |= _without_shared(own, arrays)
         settings["pruning"] = {"threshold": pruner.threshold, "most": pruner.most}
     return ModelFile(TYPE, settings, arrays)
 
@@ -69,7 +74,7 @@ def unpack(file: ModelFile) -> ParserContents:
     arc_map, weights = _unpack_map(file, labels, "")
     pruner = None
     if "pruning" in settings:
-        pruner = _unpack_pruner(file, labels, settings.pop("pruning"))
+        pruner = _unpack_pruner(_with_shared(file), labels, settings.pop("pruning"))
     return ParserContents(settings, arc_map, weights, read_history(file), pruner)
 
 
@@ -82,6 +87,35 @@ def _pack_map(arc_map: ArcMap, weights: npt.NDArray[Any], prefix: str) -> dict[s
         f"{prefix}labels": compact(layout.pair_labels),
         f"{prefix}weights": weights,
     }
+
+
+def _without_shared(own: dict[str, Array], arrays: dict[str, Array]) -> dict[str, Array]:
+    """The arrays of the pruner without what those of the parser have too."""
+    kept = dict(own)
+    if all(np.array_equal(own[PRUNER + name], arrays[name]) for name in LABEL_ARRAYS):
+        for name in LABEL_ARRAYS:
+            del kept[PRUNER + name]
+    keys = own[f"{PRUNER}arc_keys"]
+    kept[SHARED] = np.packbits(np.isin(arrays["arc_keys"], keys))
+    kept[f"{PRUNER}arc_keys"] = keys[~np.isin(keys, arrays["arc_keys"])]
+    return kept
+
+
+def _with_shared(file: ModelFile) -> ModelFile:
+    """The file with all arrays of the pruner; one of an older version has them."""
+    arrays = dict(file.arrays)
+    for name in LABEL_ARRAYS:
+        arrays.setdefault(PRUNER + name, array(file, name))
+    if SHARED in arrays:
+        keys, bits, rest = _keys(file, "arc_keys"), array(file, SHARED), _keys(file, f"{PRUNER}arc_keys")
+        if bits.dtype != np.uint8 or bits.shape != (-(-len(keys) // 8),):
+            raise FileFormatError(
+                f"array {SHARED!r} is {bits.dtype} of shape {list(bits.shape)}, expected a bit for each of the "
+                f"{len(keys)} keys of arcs"
+            )
+        shared = keys[np.unpackbits(bits, count=len(keys)).astype(np.bool_)]
+        arrays[f"{PRUNER}arc_keys"] = np.sort(np.concatenate([shared, rest]).view(np.uint64)).view(np.int64)
+    return ModelFile(file.type, file.settings, arrays)
 
 
 def _unpack_map(file: ModelFile, labels: list[str], prefix: str) -> tuple[ArcMap, Float64s]:
