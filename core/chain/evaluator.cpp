@@ -74,47 +74,51 @@ double Evaluator<Real>::add_all(double* out, int n_threads) {
 }
 
 template <class Real>
-std::int64_t Evaluator<Real>::open_block(std::size_t i, int n_threads) {
-    const Block& block = blocks_[i];
-    const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
-    residuals_.resize((block.last_position - block.first_position) * tables_.stride);
-    own_residuals_.assign(block.n_own * table_size(), 0);
-    pairs_.resize(std::max(pairs_.size(), static_cast<std::size_t>(n_chunks)));
-    reserve(work_, n_chunks, n_threads);
-    return n_chunks;
+void Evaluator<Real>::open(std::size_t n_slots, std::size_t n_workers) {
+    slots_.resize(std::max(slots_.size(), n_slots));
+    work_.resize(std::max(work_.size(), n_workers));
 }
 
 template <class Real>
-void Evaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int worker) {
+void Evaluator<Real>::run_block(std::size_t i, std::size_t slot_number, std::size_t worker) {
     const Block& block = blocks_[i];
-    PairSums& pairs = pairs_[chunk];
+    Slot& slot = slots_[slot_number];
+    Workspace<Real>& work = work_[worker];
+    const std::int64_t first = block.first_sequence, last = block.last_sequence;
+    slot.residuals.resize((block.last_position - block.first_position) * tables_.stride);
+    slot.own_residuals.assign(block.n_own * table_size(), 0);
+    slot.ends.clear(layout_.n_labels);
+    PairSums& pairs = slot.pairs;
     pairs.products.assign(static_cast<std::int64_t>(tables_.stride) * tables_.stride, 0);
     pairs.flushed.used = pairs.direct.used = false;
     pairs.n_terms = 0;
     Pace pace;
-    for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n) {
+    for (std::int64_t n = first; n < last; ++n) {
         const std::int64_t begin = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - begin;
-        const Run run{block, n, begin, n_positions, gold_.weights[n], true};
+        const Run run{block, slot, n, begin, n_positions, gold_.weights[n], true};
         losses_[n] = 0;
         if (n_positions == 0) continue;
         pace.work(4 * n_positions * table_size());
-        work_[worker].reserve(n_positions, tables_.stride, hessian_vector_);
-        if (hessian_vector_) direction_.score(n, work_[worker].direction.data());
+        work.reserve(n_positions, tables_.stride, hessian_vector_);
+        if (hessian_vector_) direction_.score(n, work.direction.data());
         if (hessian_vector_ && store_->holds(n)) {
-            if (n + 1 < block.chunks[chunk + 1])
-                store_->fetch(n + 1, design_.sequence_ptr[n + 2] - design_.sequence_ptr[n + 1]);
-            run_kept(run, work_[worker], pairs);
+            if (n + 1 < last) store_->fetch(n + 1, design_.sequence_ptr[n + 2] - design_.sequence_ptr[n + 1]);
+            run_kept(run, work);
         } else {
-            run_sequence(run, work_[worker], pairs);
+            run_sequence(run, work);
         }
+        slot.ends.add_rows(residuals(run), n_positions, tables_.stride);
     }
+    sums_.open(i, slot.sums);
+    for (std::int64_t range = 0; range < kRanges; ++range)
+        sums_.sum(i, range, slot.residuals.data(), slot.own_residuals.data(), slot.sums);
 }
 
 // loss = weight · (log Z − score(gold)), or log Z − log Z_gold where labels are unknown, and its derivatives
 // by the scores: residuals weight · (P(y_t = b) − [gold_t = b]) of emissions, P(y_{t−1} = a, y_t = b) of
 // transitions. For Hessian–vector products, how both change along the direction.
 template <class Real>
-void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs) {
+void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work) {
     const std::int32_t S = tables_.stride;
     const std::int64_t first = run.begin, n_positions = run.n_positions;
     Real* states = messages(run, work).states;
@@ -126,7 +130,7 @@ void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work, PairSu
 
     double loss = complete ? -gold_score(run, states, work) : 0.0;
     if (!complete || !safe || some_arcs_missing_) std::copy_n(states, n_positions * S, work.scores.begin());
-    loss += safe ? run_scaled(run, work, pairs) : run_in_log_space(run, work, pairs);
+    loss += safe ? run_scaled(run, work) : run_in_log_space(run, work);
     if (complete) {
         if (!hessian_vector_)
             for (std::int64_t t = 0; t < n_positions; ++t)
@@ -137,19 +141,19 @@ void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work, PairSu
                             [&](std::int32_t b) { work.scores[t * S + b] = WeightTables<Real>::kNever; });
         const Run allowed = run.allowed();
         std::copy_n(work.scores.begin(), n_positions * S, messages(allowed, work).states);
-        loss -= safe ? run_scaled(allowed, work, pairs) : run_in_log_space(allowed, work, pairs);
+        loss -= safe ? run_scaled(allowed, work) : run_in_log_space(allowed, work);
     }
     losses_[run.n] = run.weight * loss;
 }
 
 // The same for changes, with messages that are known.
 template <class Real>
-void Evaluator<Real>::run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs) {
+void Evaluator<Real>::run_kept(const Run& run, Workspace<Real>& work) {
     prepare_arcs(run, work);
-    finish_scaled(run, messages(run, work), work, pairs);
+    finish_scaled(run, messages(run, work), work);
     if (gold_.complete(run.begin, run.begin + run.n_positions)) return;
     const Run allowed = run.allowed();
-    finish_scaled(allowed, messages(allowed, work), work, pairs);
+    finish_scaled(allowed, messages(allowed, work), work);
 }
 
 // Fills in the arcs of positions that have their own; false where they are too far apart for scaled messages.
@@ -171,43 +175,42 @@ Messages<Real> Evaluator<Real>::messages(const Run& run, Workspace<Real>& work) 
 
 // Adds weight · P(y_t) (or its change) to the residuals, or sets them when `first`. Returns log Z.
 template <class Real>
-double Evaluator<Real>::run_scaled(const Run& run, Workspace<Real>& work, PairSums& pairs) {
+double Evaluator<Real>::run_scaled(const Run& run, Workspace<Real>& work) {
     const Messages<Real> m = messages(run, work);
     const PositionArcs<Real>* position_arcs = run.block.n_own > 0 ? work.position_arcs.data() : nullptr;
     const double log_partition = tables_.kernels.sum_product(arcs_.table, position_arcs, run.n_positions, m);
     const bool possible = log_partition > -INFINITY;
     if (some_arcs_missing_ &&
         !(possible && messages_are_exact(m, run.n_positions, layout_.n_labels, tables_.stride)))
-        return run_in_log_space(run, work, pairs);
+        return run_in_log_space(run, work);
     if (!possible) {  // only with weights that are not finite
         if (keeps(run.n)) store_->set(run.n, false);
         std::fill_n(residuals(run), run.n_positions * tables_.stride, Real(0));
         return std::numeric_limits<double>::quiet_NaN();
     }
-    finish_scaled(run, m, work, pairs);
+    finish_scaled(run, m, work);
     return log_partition;
 }
 
 // What follows from the messages of a run.
 template <class Real>
-void Evaluator<Real>::finish_scaled(const Run& run, const Messages<Real>& m, Workspace<Real>& work,
-                                    PairSums& pairs) {
+void Evaluator<Real>::finish_scaled(const Run& run, const Messages<Real>& m, Workspace<Real>& work) {
     const PositionArcs<Real>* position_arcs = run.block.n_own > 0 ? work.position_arcs.data() : nullptr;
     if (hessian_vector_)
         tables_.kernels.hessian_vectors(arcs_.table, position_arcs, run.n_positions, m,
                                         work.hessian_vectors(m.probs));
     if (!run.first)
         for (std::int64_t i = 0; i < run.n_positions * tables_.stride; ++i) residuals(run)[i] += m.probs[i];
-    add_pairs(run, m, work, pairs);
+    add_pairs(run, m, work);
 }
 
 // Adds Σ_t P(y_{t−1} = a, y_t = b) = Σ_t forward_{t−1}(a) W(a, b) pushed_t(b). W is the same at positions
 // that have no features of transitions, and is multiplied in once, behind the sum of outer products
 // (`flush`).
 template <class Real>
-void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspace<Real>& work,
-                                PairSums& pairs) {
+void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspace<Real>& work) {
     const Kernels<Real>& k = tables_.kernels;
+    PairSums& pairs = run.slot.pairs;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
     const HessianVectors<Real> d = work.hessian_vectors(m.probs);
     const auto add = [&](std::int64_t t, std::int64_t n, Real* sums) {
@@ -247,26 +250,25 @@ void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspa
                               arcs.moved[at] * left * right
                         : arcs.weight[at] * left * right;
             }
-        add_own_pair(run, run.begin + t, marginals.data(), pairs);
+        add_own_pair(run, run.begin + t, marginals.data());
         ++t;
     }
 }
 
 // Arc marginals [L, S] of one position that is not covered by `products`.
 template <class Real>
-void Evaluator<Real>::add_own_pair(const Run& run, std::int64_t position, const double* marginals,
-                                   PairSums& pairs) {
-    double* direct = pairs.direct.of(table_size());
+void Evaluator<Real>::add_own_pair(const Run& run, std::int64_t position, const double* marginals) {
+    double* direct = run.slot.pairs.direct.of(table_size());
     for (std::int64_t i = 0; i < table_size(); ++i) direct[i] += run.weight * marginals[i];
     const std::int64_t own = run.block.n_own > 0 ? run.block.own[position - run.block.first_position] : -1;
     if (own < 0) return;
-    Real* sums = own_residuals_.data() + own * table_size();
+    Real* sums = run.slot.own_residuals.data() + own * table_size();
     for (std::int64_t i = 0; i < table_size(); ++i) sums[i] += static_cast<Real>(run.weight * marginals[i]);
 }
 
 // The same as run_scaled, for arcs so far apart that scaled messages would underflow.
 template <class Real>
-double Evaluator<Real>::run_in_log_space(const Run& run, Workspace<Real>& work, PairSums& pairs) {
+double Evaluator<Real>::run_in_log_space(const Run& run, Workspace<Real>& work) {
     if (keeps(run.n)) store_->set(run.n, false);
     const std::int64_t n_positions = run.n_positions;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
@@ -291,7 +293,7 @@ double Evaluator<Real>::run_in_log_space(const Run& run, Workspace<Real>& work, 
         if (t == 0) continue;
         for (std::int32_t a = 0; a < L; ++a)
             for (std::int32_t b = 0; b < L; ++b) padded[a * S + b] = arcs[((t - 1) * L + a) * L + b];
-        add_own_pair(run, run.begin + t, padded.data(), pairs);
+        add_own_pair(run, run.begin + t, padded.data());
     }
     return log_partition;
 }
@@ -311,7 +313,7 @@ double Evaluator<Real>::gold_score(const Run& run, const Real* states, Workspace
             score += own[pair];
             own += table_size();
             if (!hessian_vector_)
-                own_residuals_[run.block.own[run.begin + t - run.block.first_position] * table_size() +
+                run.slot.own_residuals[run.block.own[run.begin + t - run.block.first_position] * table_size() +
                                pair] -= static_cast<Real>(run.weight);
         } else {
             score += tables_.arcs[pair];
@@ -330,22 +332,21 @@ void Evaluator<Real>::flush(PairSums& pairs) {
     pairs.n_terms = 0;
 }
 
-// Transition marginals, Σ_t P(y_{t−1} = a, y_t = b): W(a, b) · Σ_t forward_{t−1}(a) pushed_t(b), and what was
-// summed directly.
+// Adds one range of the sums of a block. Those of transitions are Σ_t P(y_{t−1} = a, y_t = b), which is
+// W(a, b) · Σ_t forward_{t−1}(a) pushed_t(b), and what was summed directly.
 template <class Real>
-void Evaluator<Real>::collect(std::size_t i) {
-    const Block& block = blocks_[i];
-    for (std::size_t chunk = 0; chunk + 1 < block.chunks.size(); ++chunk) {
-        const PairSums& pairs = pairs_[chunk];
-        for (std::int64_t k = 0; k < table_size(); ++k) {
-            double sum = static_cast<double>(arcs_.table.weight[k]) * pairs.products[k];
-            if (pairs.flushed.used) sum += pairs.flushed.sums[k];
-            if (!hessian_vector_) shared_[k] += sum;
-            expected_[k] += pairs.direct.used ? sum + pairs.direct.sums[k] : sum;
-        }
+void Evaluator<Real>::merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
+    const Slot& slot = slots_[slot_number];
+    const PairSums& pairs = slot.pairs;
+    sums_.merge(i, slot.sums, range, out);
+    const Part part(table_size(), range);
+    for (std::int64_t k = part.begin; k < part.end; ++k) {
+        double sum = static_cast<double>(arcs_.table.weight[k]) * pairs.products[k];
+        if (pairs.flushed.used) sum += pairs.flushed.sums[k];
+        if (!hessian_vector_) shared_[k] += sum;
+        expected_[k] += pairs.direct.used ? sum + pairs.direct.sums[k] : sum;
     }
-    add_ends(block.chunks.front(), block.chunks.back(), residuals_.data(), block.first_position,
-             tables_.stride);
+    if (range == 0) ends_.add(slot.ends);
 }
 
 template <class Real>
@@ -355,7 +356,7 @@ void Evaluator<Real>::finish(double* out, int n_threads) {
     double* arcs = out + layout_.arcs_begin();
     for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
         const std::int64_t a = layout_.arc_before[i], b = layout_.arc_after[i];
-        arcs[i] = a == L ? start_[b] : b == L ? end_[a] : expected_[a * S + b];
+        arcs[i] = a == L ? ends_.start[b] : b == L ? ends_.end[a] : expected_[a * S + b];
     }
 }
 

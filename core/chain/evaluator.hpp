@@ -31,7 +31,7 @@ class Evaluator final : public BlockedEvaluator {
     double evaluate(const double* w, const double* v, double* out, int n_threads) override;
 
   private:
-    // What a chunk of sequences adds to the expectations of arcs, or to their changes.
+    // What a block of sequences adds to the expectations of arcs, or to their changes.
     struct PairSums {
         // [S, S] Σ forward_{t−1} ⊗ pushed_t (and for changes, Σ forward_{t−1} ⊗ pushed'_t + F_{t−1} ⊗
         // pushed_t): still to be multiplied by the arcs' weights
@@ -51,42 +51,44 @@ class Evaluator final : public BlockedEvaluator {
         Table direct;   // [L, S] Σ of arc marginals of positions with arcs of their own, and of those in log
                         // space
     };
+    // What one block is evaluated in.
+    struct Slot {
+        Buffer<Real> residuals;           // [positions of the block, S]
+        Buffer<Real> own_residuals;       // [positions of the block with arcs of their own, L, S]
+        Ends ends;
+        PairSums pairs;
+        BlockSums sums;
+    };
     // One sequence with all labels (first), or with those that its annotation allows.
     struct Run {
         const Block& block;
+        Slot& slot;
         std::int64_t n, begin, n_positions;
         double weight;
         bool first;
-        Run allowed() const { return {block, n, begin, n_positions, -weight, false}; }
+        Run allowed() const { return {block, slot, n, begin, n_positions, -weight, false}; }
     };
 
     double add_all(double* out, int n_threads);
-    std::int64_t open_block(std::size_t i, int n_threads) override;
-    void run_chunk(std::size_t i, std::int64_t chunk, int worker) override;
-    void collect(std::size_t i) override;
-    std::int64_t n_tasks(std::size_t i) const override {
-        return static_cast<std::int64_t>(blocks_[i].tasks.size());
-    }
-    void gather(std::size_t i, std::int64_t task, double* out) override {
-        sums_.add(i, blocks_[i].tasks[task], residuals_.data(), own_residuals_.data(), out);
-    }
+    void open(std::size_t n_slots, std::size_t n_workers) override;
+    void run_block(std::size_t i, std::size_t slot_number, std::size_t worker) override;
+    void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
     void finish(double* out, int n_threads) override;
-    void run_sequence(const Run& run, Workspace<Real>& work, PairSums& pairs);
-    void run_kept(const Run& run, Workspace<Real>& work, PairSums& pairs);
+    void run_sequence(const Run& run, Workspace<Real>& work);
+    void run_kept(const Run& run, Workspace<Real>& work);
     bool prepare_arcs(const Run& run, Workspace<Real>& work);
     bool keeps(std::int64_t n) const { return !hessian_vector_ && store_ && store_->has_space(n); }
     Messages<Real> messages(const Run& run, Workspace<Real>& work);
-    double run_scaled(const Run& run, Workspace<Real>& work, PairSums& pairs);
-    void finish_scaled(const Run& run, const Messages<Real>& messages, Workspace<Real>& work,
-                       PairSums& pairs);
-    double run_in_log_space(const Run& run, Workspace<Real>& work, PairSums& pairs);
+    double run_scaled(const Run& run, Workspace<Real>& work);
+    void finish_scaled(const Run& run, const Messages<Real>& messages, Workspace<Real>& work);
+    double run_in_log_space(const Run& run, Workspace<Real>& work);
     double gold_score(const Run& run, const Real* states, Workspace<Real>& work);
-    void add_pairs(const Run& run, const Messages<Real>& messages, Workspace<Real>& work, PairSums& pairs);
-    void add_own_pair(const Run& run, std::int64_t position, const double* marginals, PairSums& pairs);
+    void add_pairs(const Run& run, const Messages<Real>& messages, Workspace<Real>& work);
+    void add_own_pair(const Run& run, std::int64_t position, const double* marginals);
     void flush(PairSums& pairs);
 
     Real* residuals(const Run& run) {
-        return residuals_.data() + (run.begin - run.block.first_position) * tables_.stride;
+        return run.slot.residuals.data() + (run.begin - run.block.first_position) * tables_.stride;
     }
     std::int64_t table_size() const { return static_cast<std::int64_t>(layout_.n_labels) * tables_.stride; }
 
@@ -96,12 +98,10 @@ class Evaluator final : public BlockedEvaluator {
     const bool some_arcs_missing_;
     SharedArcs<Real> arcs_;
     std::vector<Workspace<Real>> work_;
-    std::vector<PairSums> pairs_;
+    std::vector<Slot> slots_;
     ResidualSums<Real> sums_;
     std::unique_ptr<MessageStore<Real>> store_;  // from the first Hessian product on
     std::optional<std::vector<double>> known_;   // [D] the weights whose messages it has, if any
-    Buffer<Real> residuals_;                     // [positions of a block, S]
-    Buffer<Real> own_residuals_;                 // [positions of a block with arcs of their own, L, S]
     std::vector<double> observed_,
         expected_;                // [L, S] of arcs; expected − observed, or the change of expected
     std::vector<double> shared_;  // [L, S] expected, at positions without arcs of their own

@@ -2,10 +2,11 @@
 // of an evaluation: first sequence by sequence (messages → residuals), then feature by feature (residuals →
 // gradient).
 //
-// The cut depends on the data alone, never on the number of threads; in the second half every weight belongs
-// to one task. So results are the same, bit for bit, for any number of threads, with one gradient in memory.
+// The cut depends on the data alone, never on the number of threads, and the sums of blocks are added up in
+// their order. So results are the same, bit for bit, for any number of threads, with one gradient in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -14,34 +15,63 @@
 
 namespace crfkit {
 
-enum class Gather { rows, entries, dense, arcs };
-
-// Part of the second half: lists first..last−1 of one kind (for dense: columns of block `index`).
-struct GatherTask {
-    Gather kind;
-    std::size_t index;
-    std::int64_t first, last;
-};
-
 struct Block {
     std::int64_t first_position, last_position;
-    std::vector<std::int64_t> chunks;  // sequences chunks[i]..chunks[i+1]−1 are done one after the other
+    std::int64_t first_sequence, last_sequence;
     Inverted rows, entries, arcs;      // arcs: `positions` counts the positions that have arcs of their own
     std::vector<std::int32_t> entry_labels;
     std::vector<std::int32_t>
         own;  // [positions] number of the position among those with arcs of their own, or −1
     std::int64_t n_own = 0;
-    std::vector<GatherTask> tasks;
+    std::vector<std::int64_t> row_ranges, entry_ranges, arc_ranges;  // [kRanges + 1] of the lists, by id
+};
+
+// The ids of features and weights are cut into so many ranges, the same in all blocks: what the lists of one
+// range sum up to is added to weights that no other range has.
+inline constexpr std::int64_t kRanges = 64;
+
+// The part of 0..n−1 that belongs to a range, in whole units.
+struct Part {
+    Part(std::int64_t n, std::int64_t range, std::int64_t unit = 1) {
+        const std::int64_t n_units = (n + unit - 1) / unit;
+        begin = std::min(n, n_units * range / kRanges * unit);
+        end = std::min(n, n_units * (range + 1) / kRanges * unit);
+    }
+    std::int64_t begin, end;
 };
 
 // Sequences first..last−1 cut into at most n_chunks chunks of about equally many positions.
 std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
                                      std::int64_t n_chunks);
 
-// Where lists 0..n−1 are cut into tasks of at least `least_terms` additions: task i has lists
-// cuts[i]..cuts[i+1]−1.
-std::vector<std::int64_t> cut_lists(const Inverted& lists, std::int64_t least_terms);
+// Cuts ids 0..n_ids−1 into ranges in which about equally many lists of all blocks are, and writes down where they
+// begin among the lists of each block, whose ids ascend.
+template <class AnyBlock>
+void cut_ranges(std::vector<AnyBlock>& blocks, Inverted AnyBlock::* lists, std::int64_t n_ids,
+                std::vector<std::int64_t> AnyBlock::* ranges) {
+    std::vector<std::int64_t> n_before(static_cast<std::size_t>(n_ids) + 1, 0);  // lists of smaller ids
+    for (const AnyBlock& block : blocks)
+        for (const std::int32_t id : (block.*lists).ids) ++n_before[static_cast<std::size_t>(id) + 1];
+    for (std::size_t id = 0; id + 1 < n_before.size(); ++id) n_before[id + 1] += n_before[id];
+    for (AnyBlock& block : blocks) {
+        const auto& ids = (block.*lists).ids;
+        for (std::int64_t r = 0; r < kRanges; ++r) {
+            const auto cut = std::lower_bound(n_before.begin(), n_before.end(), n_before.back() * r / kRanges);
+            (block.*ranges)
+                .push_back(std::lower_bound(ids.begin(), ids.end(), cut - n_before.begin()) - ids.begin());
+        }
+        (block.*ranges).push_back(ids.size());
+    }
+}
 
-std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, int n_threads);
+// How many blocks there are, at least, in a large data set whose blocks are evaluated side by side: eight for
+// each of 16 threads.
+inline constexpr std::int64_t kBlocksWanted = 128;
+
+// How a data set is used: block by block, each by all threads; or many blocks at once, each by one thread. Then
+// blocks are smaller, so that a large machine has work for all of its cores.
+enum class BlockUse { one_by_one, side_by_side };
+
+std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, BlockUse use, int n_threads);
 
 }  // namespace crfkit

@@ -1,10 +1,16 @@
 #include "data/residual_sums.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/threads.hpp"
 
 namespace crfkit {
+namespace {
+
+constexpr std::int64_t kColumns = 16;  // of a dense block that are summed up in one pass over its rows
+
+}  // namespace
 
 template <class Real>
 ResidualSums<Real>::ResidualSums(const Layout& layout, const Design& design, const std::vector<Block>& blocks,
@@ -23,6 +29,16 @@ ResidualSums<Real>::ResidualSums(const Layout& layout, const Design& design, con
         arc_values_[i].of(blocks[i].arcs.values);
     }
     for (std::size_t k = 0; k < dense_.size(); ++k) dense_[k].of(design.dense[k]);
+    std::int64_t most_rows = 0, most_arcs = 0;
+    for (const Block& block : blocks) {
+        most_rows = std::max(most_rows, block.rows.n());
+        most_arcs = std::max(most_arcs, block.arcs.n());
+        std::vector<std::int64_t>& ptr = triple_ptr_.emplace_back(1, 0);
+        for (const std::int32_t f : block.arcs.ids) ptr.push_back(ptr.back() + n_triples(f));
+    }
+    in_order_.resize(static_cast<std::size_t>(most_rows));
+    zeros_.assign(static_cast<std::size_t>(most_arcs), 0);
+    std::iota(in_order_.begin(), in_order_.end(), 0);
 }
 
 template <class Real>
@@ -33,59 +49,81 @@ void ResidualSums<Real>::clear(double* out, int n_threads) {
 }
 
 template <class Real>
-void ResidualSums<Real>::add(std::size_t i, const GatherTask& task, const Real* residuals,
-                             const Real* own_residuals, double* out) {
+void ResidualSums<Real>::open(std::size_t i, BlockSums& sums) const {
     const Block& block = blocks_[i];
-    if (task.kind == Gather::rows) {
-        const PositionLists<Real> lists{block.rows.ptr.data(), block.rows.positions.data(),
-                                        row_values_[i].data()};
-        kernels_.sum_rows(lists, task.first, task.last, block.rows.ids.data(), residuals, stride_,
-                          row_sums_.data());
-    } else if (task.kind == Gather::entries) {
-        const PositionLists<Real> lists{block.entries.ptr.data(), block.entries.positions.data(),
-                                        entry_values_[i].data()};
-        std::vector<double> sums(static_cast<std::size_t>(task.last - task.first));
-        kernels_.sum_entries(lists, task.first, task.last, block.entry_labels.data(), residuals, stride_,
-                             sums.data());
-        for (std::int64_t k = task.first; k < task.last; ++k)
-            out[block.entries.ids[k]] += sums[k - task.first];
-    } else if (task.kind == Gather::dense) {
-        add_dense(block, task, residuals, out);
-    } else {
-        add_arcs(i, task, own_residuals, out);
+    std::int64_t n_columns = 0;
+    for (const std::int64_t columns : layout_.dense_columns) n_columns += columns;
+    sums.rows.assign(block.rows.n() * stride_, 0.0);
+    sums.entries.resize(block.entries.n());
+    sums.dense.assign(n_columns * stride_, 0.0);
+    sums.triples.resize(triple_ptr_[i].back());
+}
+
+template <class Real>
+void ResidualSums<Real>::sum(std::size_t i, std::int64_t range, const Real* residuals,
+                             const Real* own_residuals, BlockSums& sums) const {
+    const Block& block = blocks_[i];
+    const PositionLists<Real> rows{block.rows.ptr.data(), block.rows.positions.data(), row_values_[i].data()};
+    kernels_.sum_rows(rows, block.row_ranges[range], block.row_ranges[range + 1], in_order_.data(), residuals,
+                      stride_, sums.rows.data());
+    const PositionLists<Real> entries{block.entries.ptr.data(), block.entries.positions.data(),
+                                      entry_values_[i].data()};
+    const std::int64_t first = block.entry_ranges[range];
+    kernels_.sum_entries(entries, first, block.entry_ranges[range + 1], block.entry_labels.data(), residuals,
+                         stride_, sums.entries.data() + first);
+    double* dense = sums.dense.data();
+    for (std::size_t k = 0; k < dense_.size(); ++k) {
+        const std::int64_t columns = layout_.dense_columns[k];
+        const Part part(columns, range, kColumns);
+        if (part.begin < part.end)
+            kernels_.sum_dense(dense_[k].data() + block.first_position * columns,
+                               block.last_position - block.first_position, columns, part.begin, part.end,
+                               residuals, stride_, dense);
+        dense += columns * stride_;
+    }
+    for (std::int64_t k = block.arc_ranges[range]; k < block.arc_ranges[range + 1]; ++k)
+        sum_arcs(i, k, own_residuals, sums.triples.data() + triple_ptr_[i][k]);
+}
+
+template <class Real>
+void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_t range, double* out) {
+    const Block& block = blocks_[i];
+    for (std::int64_t k = block.row_ranges[range]; k < block.row_ranges[range + 1]; ++k) {
+        double* to = row_sums_.data() + static_cast<std::int64_t>(block.rows.ids[k]) * stride_;
+        const double* from = sums.rows.data() + k * stride_;
+        for (std::int32_t b = 0; b < stride_; ++b) to[b] += from[b];
+    }
+    for (std::int64_t k = block.entry_ranges[range]; k < block.entry_ranges[range + 1]; ++k)
+        out[block.entries.ids[k]] += sums.entries[k];
+    for (std::int64_t k = block.arc_ranges[range]; k < block.arc_ranges[range + 1]; ++k) {
+        const std::int32_t f = block.arcs.ids[k];
+        double* to = out + layout_.triples_begin() + layout_.arc_ptr[f];
+        const double* from = sums.triples.data() + triple_ptr_[i][k];
+        for (std::int64_t p = 0; p < n_triples(f); ++p) to[p] += from[p];
+    }
+    const double* dense = sums.dense.data();
+    for (std::size_t k = 0; k < dense_.size(); ++k) {
+        const std::int64_t columns = layout_.dense_columns[k], L = layout_.n_labels;
+        double* to = out + layout_.dense_begin(k);
+        const Part part(columns, range, kColumns);
+        for (std::int64_t c = part.begin; c < part.end; ++c)
+            for (std::int64_t b = 0; b < L; ++b) to[c * L + b] += dense[c * stride_ + b];
+        dense += columns * stride_;
     }
 }
 
 template <class Real>
-void ResidualSums<Real>::add_dense(const Block& block, const GatherTask& task, const Real* residuals,
-                                   double* out) const {
-    const std::int64_t columns = layout_.dense_columns[task.index], L = layout_.n_labels;
-    std::vector<double> sums(static_cast<std::size_t>(columns * stride_), 0.0);
-    kernels_.sum_dense(dense_[task.index].data() + block.first_position * columns,
-                       block.last_position - block.first_position, columns, task.first, task.last, residuals,
-                       stride_, sums.data());
-    double* block_out = out + layout_.dense_begin(task.index);
-    for (std::int64_t c = task.first; c < task.last; ++c)
-        for (std::int64_t b = 0; b < L; ++b) block_out[c * L + b] += sums[c * stride_ + b];
-}
-
-template <class Real>
-void ResidualSums<Real>::add_arcs(std::size_t i, const GatherTask& task, const Real* own_residuals,
-                                  double* out) const {
+void ResidualSums<Real>::sum_arcs(std::size_t i, std::int64_t list, const Real* own_residuals,
+                                  double* triples) const {
     const Block& block = blocks_[i];
     const std::int32_t S = stride_, L = layout_.n_labels;
     const PositionLists<Real> lists{block.arcs.ptr.data(), block.arcs.positions.data(),
                                     arc_values_[i].data()};
-    const std::vector<std::int32_t> here(static_cast<std::size_t>(block.arcs.n()), 0);
-    std::vector<double> sums;
-    double* triples = out + layout_.triples_begin();
-    for (std::int64_t k = task.first; k < task.last; ++k) {
-        sums.assign(static_cast<std::size_t>(L) * S, 0.0);
-        kernels_.sum_rows(lists, k, k + 1, here.data(), own_residuals, L * S, sums.data());
-        const std::int64_t f = block.arcs.ids[k];
-        for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p)
-            triples[p] += sums[layout_.arc_triples[p] / L * S + layout_.arc_triples[p] % L];
-    }
+    std::vector<double> sums(static_cast<std::size_t>(L) * S, 0.0);
+    kernels_.sum_rows(lists, list, list + 1, zeros_.data(), own_residuals, L * S, sums.data());
+    const std::int64_t f = block.arcs.ids[list];
+    for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p)
+        *triples++ = sums[layout_.arc_triples[p] / L * S + layout_.arc_triples[p] % L];
 }
 
 template <class Real>

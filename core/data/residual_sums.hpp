@@ -12,6 +12,14 @@
 
 namespace crfkit {
 
+// What the residuals of one block sum up to, before it is added to the weights.
+struct BlockSums {
+    Buffer<double> rows;     // [lists of rows, S]
+    Buffer<double> entries;  // [lists of entries]
+    Buffer<double> dense;    // [columns of all dense blocks, S]
+    Buffer<double> triples;  // for each list of arcs the weights of its feature, one after the other
+};
+
 template <class Real>
 class ResidualSums {
   public:
@@ -20,21 +28,30 @@ class ResidualSums {
 
     // Begins a new sum in out[D].
     void clear(double* out, int n_threads);
-    // Adds what the residuals of block i give to the weights of one of its tasks.
-    void add(std::size_t i, const GatherTask& task, const Real* residuals, const Real* own_residuals,
-             double* out);
+    // Makes room for the sums of block i.
+    void open(std::size_t i, BlockSums& sums) const;
+    // Sums up the residuals of block i, for one of kRanges ranges of features and weights.
+    void sum(std::size_t i, std::int64_t range, const Real* residuals, const Real* own_residuals,
+             BlockSums& sums) const;
+    // Adds one range of what block i sums up to.
+    void merge(std::size_t i, const BlockSums& sums, std::int64_t range, double* out);
     // Moves the sums of whole rows to out.
     void write_rows(double* out, int n_threads) const;
 
   private:
-    void add_dense(const Block& block, const GatherTask& task, const Real* residuals, double* out) const;
-    void add_arcs(std::size_t i, const GatherTask& task, const Real* own_residuals, double* out) const;
+    // Σ over the positions of a list of arcs: `triples` gets the sums of its feature's weights.
+    void sum_arcs(std::size_t i, std::int64_t list, const Real* own_residuals, double* triples) const;
+    std::int64_t n_triples(std::int32_t feature) const {
+        return layout_.arc_ptr[feature + 1] - layout_.arc_ptr[feature];
+    }
 
     const Layout& layout_;
     const std::vector<Block>& blocks_;
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
     std::vector<Typed<Real>> row_values_, entry_values_, arc_values_, dense_;
+    std::vector<std::int32_t> in_order_, zeros_;  // where lists are summed up: one after the other; in one place
+    std::vector<std::vector<std::int64_t>> triple_ptr_;  // [blocks][lists of arcs + 1]
     Buffer<double> row_sums_;  // [n_rows, S] for the features that are scored as a whole
 };
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/interruption.hpp"
 #include "base/threads.hpp"
 #include "data/blocks.hpp"
 #include "data/position_scores.hpp"
@@ -14,16 +15,18 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr std::int64_t kPositionsPerBlock = 4096;
-constexpr std::int64_t kTermsPerTask = 1 << 9;
+constexpr std::int64_t kLeastPositions = 512;
 
 }  // namespace
 
 std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, int n_threads) {
     std::vector<BatchBlock> blocks;
     const auto& ptr = design.sequence_ptr;
+    const std::int64_t most =
+        std::clamp(design.n_positions() / kBlocksWanted, kLeastPositions, kPositionsPerBlock);
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (last < design.n_sequences() &&
-               (last == first || ptr[last + 1] - ptr[first] <= kPositionsPerBlock))
+               (last == first || ptr[last + 1] - ptr[first] <= most))
             ++last;
         BatchBlock block{ptr[first], ptr[last], {}, first, last, {}, {}};
         block.sequences.resize(static_cast<std::size_t>(last - first));
@@ -37,8 +40,8 @@ std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& des
         BatchBlock& block = blocks[i];
         std::vector<std::int32_t> scratch(static_cast<std::size_t>(layout.n_features()), 0);
         block.features = invert(design.features, block.first_position, block.last_position, scratch);
-        block.tasks = cut_lists(block.features, kTermsPerTask);
     });
+    cut_ranges(blocks, &BatchBlock::features, layout.n_features(), &BatchBlock::ranges);
     return blocks;
 }
 
@@ -98,18 +101,37 @@ double BatchEvaluator<Real>::evaluate(const double* w, const double* v, double* 
 }
 
 template <class Real>
-std::int64_t BatchEvaluator<Real>::open_block(std::size_t i, int n_threads) {
-    const std::int64_t n = n_batches(blocks_[i]);
-    residuals_.resize((blocks_[i].last_position - blocks_[i].first_position) * stride_);
-    batch_arcs_.resize(std::max(batch_arcs_.size(), static_cast<std::size_t>(n)));
-    reserve(work_, n, n_threads);
-    return n;
+void BatchEvaluator<Real>::open(std::size_t n_slots, std::size_t n_workers) {
+    slots_.resize(std::max(slots_.size(), n_slots));
+    work_.resize(std::max(work_.size(), n_workers));
 }
 
 template <class Real>
-void BatchEvaluator<Real>::run_chunk(std::size_t i, std::int64_t batch, int worker) {
-    batch_arcs_[batch].assign(arcs_.size(), 0.0);
-    run_batch(blocks_[i], batch, work_[worker]);
+void BatchEvaluator<Real>::run_block(std::size_t i, std::size_t slot_number, std::size_t worker) {
+    const BatchBlock& block = blocks_[i];
+    Slot& slot = slots_[slot_number];
+    slot.residuals.resize((block.last_position - block.first_position) * stride_);
+    slot.arcs.assign(arcs_.size(), 0.0);
+    slot.ends.clear(layout_.n_labels);
+    for (std::int64_t batch = 0; batch < n_batches(block); ++batch) {
+        check_interruption();
+        run_batch(block, batch, slot, work_[worker]);
+    }
+    for (std::int64_t n = block.first_sequence; n < block.last_sequence; ++n) {
+        const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
+        if (first < last) slot.ends.add_rows(residuals(block, first, slot), last - first, stride_);
+    }
+    slot.sums.sum(layout_, block.features, slot.residuals.data(), stride_, 0);
+}
+
+template <class Real>
+void BatchEvaluator<Real>::merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
+    const BatchBlock& block = blocks_[i];
+    const Slot& slot = slots_[slot_number];
+    slot.sums.merge(layout_, block.features, block.ranges[range], block.ranges[range + 1], out);
+    const Part part(static_cast<std::int64_t>(arcs_.size()), range);
+    for (std::int64_t k = part.begin; k < part.end; ++k) arcs_[k] += slot.arcs[k];
+    if (range == 0) ends_.add(slot.ends);
 }
 
 // The scores of one position for all labels [S], start and end folded in; `pad` in the padding. Labels that
@@ -169,14 +191,14 @@ void BatchEvaluator<Real>::load(const std::int32_t* sequences, int n_lanes, std:
 }
 
 template <class Real>
-void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch, Workspace& work) {
+void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch, Slot& slot,
+                                     Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
     const std::int32_t* sequences = block.sequences.data() + batch * W;
     const int n_lanes = static_cast<int>(
         std::min<std::int64_t>(W, static_cast<std::int64_t>(block.sequences.size()) - batch * W));
     const auto length = [&](std::int64_t n) { return design_.sequence_ptr[n + 1] - design_.sequence_ptr[n]; };
     const std::int64_t T = length(sequences[0]), size = T * layout_.n_labels * W;
-    double* arcs = batch_arcs_[batch].data();
     for (int lane = 0; lane < n_lanes; ++lane) losses_[sequences[lane]] = 0;
     if (T == 0) return;
     work.maxima.assign(W, Total{});
@@ -209,7 +231,7 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
                                                     work.d_backward.data(), work.d_pushed.data(),
                                                     work.shift.data(),      work.extra.data()};
     if (hessian_vector_) kernels_.batch_hessian_vectors(sparse_, T, messages, hessian_vectors);
-    write_residuals(block, sequences, n_lanes, T, work);
+    write_residuals(block, sequences, n_lanes, T, work, slot);
 
     for (int lane = 0; lane < n_lanes; ++lane) {
         const std::int64_t n = sequences[lane];
@@ -221,9 +243,9 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
             log_partition += std::log(static_cast<double>(work.mass[t * W + lane]));
         }
         if (!exact || !std::isfinite(log_partition)) {
-            Real* residuals = residuals_.data() + (design_.sequence_ptr[n] - block.first_position) * stride_;
-            std::fill(residuals, residuals + lengths[lane] * stride_, Real(0));
-            log_partition = run_alone(block, n, gold_.weights[n], false, arcs, work);
+            Real* rows = residuals(block, design_.sequence_ptr[n], slot);
+            std::fill(rows, rows + lengths[lane] * stride_, Real(0));
+            log_partition = run_alone(block, n, gold_.weights[n], false, slot, work);
             for (std::int64_t i = lane; i < size; i += W) {  // leaves nothing in the batch
                 work.forward[i] = work.pushed[i] = 0;
                 if (hessian_vector_) work.d_forward[i] = work.d_pushed[i] = 0;
@@ -231,19 +253,20 @@ void BatchEvaluator<Real>::run_batch(const BatchBlock& block, std::int64_t batch
         }
         if (gold_.complete(design_.sequence_ptr[n], design_.sequence_ptr[n + 1])) {
             losses_[n] = gold_.weights[n] * (log_partition - work.gold[lane].value());
-            if (!hessian_vector_) take_gold(block, n, arcs);
+            if (!hessian_vector_) take_gold(block, n, slot);
         } else {
-            const double allowed = run_alone(block, n, -gold_.weights[n], true, arcs, work);
+            const double allowed = run_alone(block, n, -gold_.weights[n], true, slot, work);
             losses_[n] = gold_.weights[n] * (log_partition - allowed);
         }
     }
-    add_products(T, batch, sequences, n_lanes, work);
+    add_products(T, sequences, n_lanes, slot.arcs.data(), work);
 }
 
 // weight · P(y_t) of all lanes (or its change) into the residuals of their positions.
 template <class Real>
 void BatchEvaluator<Real>::write_residuals(const BatchBlock& block, const std::int32_t* sequences,
-                                           int n_lanes, std::int64_t n_positions, const Workspace& work) {
+                                           int n_lanes, std::int64_t n_positions, const Workspace& work,
+                                           Slot& slot) {
     constexpr std::int64_t W = kBatch<Real>;
     const std::int64_t L = layout_.n_labels;
     for (std::int64_t t = 0; t < n_positions; ++t) {
@@ -253,7 +276,7 @@ void BatchEvaluator<Real>::write_residuals(const BatchBlock& block, const std::i
         for (; n_open < n_lanes; ++n_open) {
             const std::int64_t n = sequences[n_open], position = design_.sequence_ptr[n] + t;
             if (position >= design_.sequence_ptr[n + 1]) break;
-            rows[n_open] = residuals_.data() + (position - block.first_position) * stride_;
+            rows[n_open] = residuals(block, position, slot);
             weights[n_open] = static_cast<Real>(gold_.weights[n]);
         }
         const Real* probs = work.probs.data() + t * L * W;
@@ -264,8 +287,8 @@ void BatchEvaluator<Real>::write_residuals(const BatchBlock& block, const std::i
 
 // Arc expectations of a batch: weight · Σ forward_{t−1}(a) W(a, b) pushed_t(b), or their changes.
 template <class Real>
-void BatchEvaluator<Real>::add_products(std::int64_t n_positions, std::int64_t batch,
-                                        const std::int32_t* sequences, int n_lanes, Workspace& work) {
+void BatchEvaluator<Real>::add_products(std::int64_t n_positions, const std::int32_t* sequences, int n_lanes,
+                                        double* arcs, Workspace& work) {
     constexpr std::int64_t W = kBatch<Real>;
     const std::int64_t size = n_positions * layout_.n_labels * W;
     alignas(64) Real weights[W] = {};
@@ -279,7 +302,6 @@ void BatchEvaluator<Real>::add_products(std::int64_t n_positions, std::int64_t b
             work.forward[i] *= weights[i % W];
             if (hessian_vector_) work.d_forward[i] *= weights[i % W];
         }
-    double* arcs = batch_arcs_[batch].data();
     work.plain.assign(arcs_.size(), 0.0);
     kernels_.batch_products(sparse_, n_positions, work.forward.data(), work.pushed.data(), work.plain.data());
     if (!hessian_vector_) {
@@ -299,13 +321,12 @@ void BatchEvaluator<Real>::add_products(std::int64_t n_positions, std::int64_t b
 
 // Takes the labels of a completely labelled sequence off residuals and arcs.
 template <class Real>
-void BatchEvaluator<Real>::take_gold(const BatchBlock& block, std::int64_t n, double* arcs) {
+void BatchEvaluator<Real>::take_gold(const BatchBlock& block, std::int64_t n, Slot& slot) {
     for (std::int64_t t = design_.sequence_ptr[n]; t < design_.sequence_ptr[n + 1]; ++t) {
-        residuals_[(t - block.first_position) * stride_ + gold_.labels[t]] -=
-            static_cast<Real>(gold_.weights[n]);
+        residuals(block, t, slot)[gold_.labels[t]] -= static_cast<Real>(gold_.weights[n]);
         if (t == design_.sequence_ptr[n]) continue;
         const std::int32_t k = bigrams_.find(gold_.labels[t - 1], gold_.labels[t]);
-        if (k >= 0) arcs[k] -= gold_.weights[n];
+        if (k >= 0) slot.arcs[k] -= gold_.weights[n];
     }
 }
 
@@ -313,7 +334,7 @@ void BatchEvaluator<Real>::take_gold(const BatchBlock& block, std::int64_t n, do
 // incomplete annotation admits. Adds weight · P (or its change) to residuals and arcs. Returns log Z.
 template <class Real>
 double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only,
-                                       double* arcs, Workspace& work) {
+                                       Slot& slot, Workspace& work) {
     const std::int64_t first = design_.sequence_ptr[n];
     const Candidates candidates = candidates_of(bigrams_, design_, gold_only ? &gold_ : nullptr, n);
     Lattice& lattice = work.lattice;
@@ -340,36 +361,10 @@ double BatchEvaluator<Real>::run_alone(const BatchBlock& block, std::int64_t n, 
     const auto& links = hessian_vector_ ? engine.arc_changes : engine.arc_probs;
     for (std::int64_t t = 0; t < lattice.n_positions(); ++t)
         for (std::int64_t j = lattice.position_ptr[t]; j < lattice.position_ptr[t + 1]; ++j)
-            residuals_[(first + t - block.first_position) * stride_ + lattice.labels[j]] +=
-                static_cast<Real>(weight * nodes[j]);
+            residuals(block, first + t, slot)[lattice.labels[j]] += static_cast<Real>(weight * nodes[j]);
     for (std::int64_t e = 0; e < lattice.n_arcs(); ++e)
-        if (lattice.arc[e] >= 0) arcs[lattice.arc[e]] += weight * links[e];
+        if (lattice.arc[e] >= 0) slot.arcs[lattice.arc[e]] += weight * links[e];
     return log_partition;
-}
-
-template <class Real>
-void BatchEvaluator<Real>::collect(std::size_t i) {
-    const BatchBlock& block = blocks_[i];
-    for (std::int64_t batch = 0; batch < n_batches(block); ++batch)
-        for (std::size_t k = 0; k < arcs_.size(); ++k) arcs_[k] += batch_arcs_[batch][k];
-    add_ends(block.first_sequence, block.last_sequence, residuals_.data(), block.first_position, stride_);
-}
-
-// Second half: Φᵀ residuals for the weights of some features.
-template <class Real>
-void BatchEvaluator<Real>::gather(std::size_t block_number, std::int64_t task, double* out) {
-    const BatchBlock& block = blocks_[block_number];
-    const Inverted& lists = block.features;
-    for (std::int64_t list = block.tasks[task]; list < block.tasks[task + 1]; ++list) {
-        const std::int32_t f = lists.ids[list];
-        const std::int64_t first = layout_.pair_ptr[f], n = layout_.pair_ptr[f + 1] - first;
-        const std::int32_t* labels = layout_.pair_labels.data() + first;
-        for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
-            const Real* row = residuals_.data() + lists.positions[i] * static_cast<std::int64_t>(stride_);
-            const double value = lists.values.size() > 0 ? lists.values[i] : 1.0;
-            for (std::int64_t p = 0; p < n; ++p) out[first + p] += value * row[labels[p]];
-        }
-    }
 }
 
 template class BatchEvaluator<float>;

@@ -11,6 +11,7 @@
 #include "data/arc_model.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
+#include "data/feature_sums.hpp"
 #include "data/layout.hpp"
 #include "kernels/kernels.hpp"
 #include "lattice/graph.hpp"
@@ -25,7 +26,7 @@ struct BatchBlock {
     std::vector<std::int32_t> sequences;  // longest first: batch i has the kBatch entries from i · kBatch on
     std::int64_t first_sequence, last_sequence;
     Inverted features;                // for each feature its positions, counted from first_position
-    std::vector<std::int64_t> tasks;  // features tasks[i]..tasks[i+1]−1 belong together
+    std::vector<std::int64_t> ranges;  // [kRanges + 1] of the features
 };
 
 // A data set cut into batches of sequences of about equal length.
@@ -59,28 +60,34 @@ class BatchEvaluator final : public BlockedEvaluator {
         std::vector<double> plain, changes;  // [A] products of messages
     };
 
+    // What one block is evaluated in.
+    struct Slot {
+        Buffer<Real> residuals;    // [positions of the block, S]
+        std::vector<double> arcs;  // [A] expectations of arcs
+        Ends ends;
+        FeatureSums sums;
+    };
+
     void set(const double* w, Scores& scores) const;
     void set_arcs();
-    void run_batch(const BatchBlock& block, std::int64_t batch, Workspace& work);
+    void run_batch(const BatchBlock& block, std::int64_t batch, Slot& slot, Workspace& work);
     void load(const std::int32_t* sequences, int n_lanes, std::int64_t t, Workspace& work);
     void score_position(const Scores& scores, std::int64_t n, std::int64_t position, double pad,
                         Real* row) const;
-    void add_products(std::int64_t n_positions, std::int64_t batch, const std::int32_t* sequences,
-                      int n_lanes, Workspace& work);
+    void add_products(std::int64_t n_positions, const std::int32_t* sequences, int n_lanes, double* arcs,
+                      Workspace& work);
     void write_residuals(const BatchBlock& block, const std::int32_t* sequences, int n_lanes,
-                         std::int64_t n_positions, const Workspace& work);
-    void take_gold(const BatchBlock& block, std::int64_t n, double* arcs);
-    double run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only, double* arcs,
+                         std::int64_t n_positions, const Workspace& work, Slot& slot);
+    void take_gold(const BatchBlock& block, std::int64_t n, Slot& slot);
+    double run_alone(const BatchBlock& block, std::int64_t n, double weight, bool gold_only, Slot& slot,
                      Workspace& work);
-    // A chunk is a batch.
-    std::int64_t open_block(std::size_t i, int n_threads) override;
-    void run_chunk(std::size_t i, std::int64_t batch, int worker) override;
-    void collect(std::size_t i) override;
-    std::int64_t n_tasks(std::size_t i) const override {
-        return static_cast<std::int64_t>(blocks_[i].tasks.size()) - 1;
+    void open(std::size_t n_slots, std::size_t n_workers) override;
+    void run_block(std::size_t i, std::size_t slot_number, std::size_t worker) override;
+    void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
+    void finish(double* out, int) override { model_.add_gradient(arcs_, ends_.start, ends_.end, out); }
+    Real* residuals(const BatchBlock& block, std::int64_t position, Slot& slot) const {
+        return slot.residuals.data() + (position - block.first_position) * stride_;
     }
-    void gather(std::size_t i, std::int64_t task, double* out) override;
-    void finish(double* out, int) override { model_.add_gradient(arcs_, start_, end_, out); }
     static std::int64_t n_batches(const BatchBlock& block) {
         return (static_cast<std::int64_t>(block.sequences.size()) + kBatch<Real> - 1) / kBatch<Real>;
     }
@@ -94,9 +101,8 @@ class BatchEvaluator final : public BlockedEvaluator {
     Buffer<Real> in_weight_, in_moved_, out_weight_, out_moved_;  // [A]
     SparseArcs<Real> sparse_;
     std::vector<Workspace> work_;
-    Buffer<Real> residuals_;                       // [positions of a block, S]
-    std::vector<std::vector<double>> batch_arcs_;  // [batches][A] expectations of arcs
-    std::vector<double> arcs_;                     // [A]
+    std::vector<Slot> slots_;
+    std::vector<double> arcs_;  // [A]
 };
 
 extern template class BatchEvaluator<float>;

@@ -10,10 +10,8 @@ namespace {
 
 constexpr std::int64_t kPositionsPerTask = 1024;
 constexpr std::int64_t kNodesPerBlock = 1 << 19;  // their residuals stay in the cache
-constexpr std::int64_t kChunksPerBlock = 16;
-constexpr std::int64_t kArcSums = 1 << 21;         // numbers in the arc expectations of all chunks together
+constexpr std::int64_t kLeastNodes = 1 << 12;
 constexpr std::int64_t kFacetResiduals = 1 << 20;  // numbers by position and facet in a block
-constexpr std::int64_t kTermsPerTask = 1 << 15;
 
 // Calls found(i, p) for every place i of `labels` that pair p of the feature scores. Both lists ascend.
 template <class Function>
@@ -77,23 +75,24 @@ LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Desig
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
                                           int n_threads) {
     const auto node_of = [&](std::int64_t n) { return data.candidates.position_ptr[design.sequence_ptr[n]]; };
-    const std::int64_t n_chunks = std::clamp<std::int64_t>(
-        kArcSums / std::max<std::int64_t>(1, data.model.bigrams.n_arcs()), 2, kChunksPerBlock);
     const bool by_facet = !layout.facets.empty();
     const std::int64_t most_positions =
         by_facet ? std::max<std::int64_t>(1, kFacetResiduals / layout.facets.n) : design.n_positions();
+    const std::int64_t most_nodes =
+        std::clamp(node_of(design.n_sequences()) / kBlocksWanted, kLeastNodes, kNodesPerBlock);
     std::vector<LatticeBlock> blocks;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (
             last < design.n_sequences() &&
-            (last == first || (node_of(last + 1) - node_of(first) <= kNodesPerBlock &&
+            (last == first || (node_of(last + 1) - node_of(first) <= most_nodes &&
                                design.sequence_ptr[last + 1] - design.sequence_ptr[first] <= most_positions)))
             ++last;
         blocks.push_back({node_of(first),
                           node_of(last),
                           design.sequence_ptr[first],
                           design.sequence_ptr[last],
-                          cut_evenly(design, first, last, n_chunks),
+                          first,
+                          last,
                           {},
                           {}});
     }
@@ -103,8 +102,10 @@ std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& de
             by_facet ? static_cast<std::size_t>(layout.n_features()) : layout.pair_labels.size(), 0);
         block.lists = by_facet ? invert(design.features, block.first_position, block.last_position, scratch)
                                : invert(data.weights, block.first_node, block.last_node, scratch);
-        block.tasks = cut_lists(block.lists, by_facet ? kTermsPerTask / 16 : kTermsPerTask);
     });
+    cut_ranges(blocks, &LatticeBlock::lists,
+               by_facet ? layout.n_features() : static_cast<std::int64_t>(layout.pair_labels.size()),
+               &LatticeBlock::ranges);
     return blocks;
 }
 

@@ -16,14 +16,14 @@ namespace crfkit {
 ActiveIds node_weights(const Layout& layout, const Design& design, const Candidates& candidates,
                        int n_threads);
 
-// Sequences chunks.front()..chunks.back()−1, cut into chunks that are done one after the other. `lists` are
+// Sequences first_sequence..last_sequence−1. `lists` are
 // for each weight of the block the nodes that it scores, counted from first_node; where labels have facets,
 // for each feature its positions, counted from first_position.
 struct LatticeBlock {
     std::int64_t first_node, last_node, first_position, last_position;
-    std::vector<std::int64_t> chunks;
+    std::int64_t first_sequence, last_sequence;
     Inverted lists;
-    std::vector<std::int64_t> tasks;  // lists tasks[i]..tasks[i+1]−1 belong together
+    std::vector<std::int64_t> ranges;  // [kRanges + 1] of the lists
 };
 
 // `model` must outlive it.

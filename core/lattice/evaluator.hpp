@@ -7,6 +7,7 @@
 
 #include "base/buffer.hpp"
 #include "data/annotation.hpp"
+#include "data/feature_sums.hpp"
 #include "lattice/data.hpp"
 #include "lattice/lattice.hpp"
 #include "lattice/scorer.hpp"
@@ -31,27 +32,32 @@ class LatticeEvaluator final : public BlockedEvaluator {
         std::vector<double> scores, direction;  // [nodes]
     };
 
-    void run_sequence(const LatticeBlock& block, std::int64_t n, Workspace& work, double* arc_sums);
-    void add_by_facet(const LatticeBlock& block, std::int64_t n);
-    std::int64_t open_block(std::size_t i, int n_threads) override;
-    void run_chunk(std::size_t i, std::int64_t chunk, int worker) override;
-    void collect(std::size_t i) override;
-    std::int64_t n_tasks(std::size_t i) const override {
-        return static_cast<std::int64_t>(blocks_[i].tasks.size()) - 1;
-    }
-    void gather(std::size_t i, std::int64_t task, double* out) override;
-    void finish(double* out, int) override { data_.model.add_gradient(arcs_, start_, end_, out); }
-    void gather_by_facet(const LatticeBlock& block, std::int64_t task, double* out) const;
+    // What one block is evaluated in.
+    struct Slot {
+        Buffer<Real> residuals;        // [nodes of the block]
+        Buffer<Real> facet_residuals;  // [positions of the block, facets]
+        std::vector<double> arcs;      // [A] Σ of arc marginals
+        Ends ends;
+        Buffer<double> weight_sums;  // [lists]
+        FeatureSums facet_sums;      // in place of these where labels have facets
+    };
+
+    void open(std::size_t n_slots, std::size_t n_workers) override;
+    void run_block(std::size_t i, std::size_t slot_number, std::size_t worker) override;
+    void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
+    void finish(double* out, int) override { data_.model.add_gradient(arcs_, ends_.start, ends_.end, out); }
+    void run_sequence(const LatticeBlock& block, std::int64_t n, Slot& slot, Workspace& work);
+    void add_by_facet(const LatticeBlock& block, std::int64_t n, Slot& slot) const;
+    void add_ends(const LatticeBlock& block, std::int64_t n, Slot& slot) const;
+    void sum_weights(const LatticeBlock& block, Slot& slot) const;
 
     const LatticeData& data_;
     const std::vector<LatticeBlock>& blocks_;
     ArcTables tables_, direction_tables_;
     LatticeScorer<Real> scorer_, direction_;
     std::vector<Workspace> work_;
-    Buffer<Real> residuals_;                       // [nodes of a block]
-    Buffer<Real> facet_residuals_;                 // [positions of a block, facets]
-    std::vector<std::vector<double>> chunk_arcs_;  // [chunks][A] Σ of arc marginals
-    std::vector<double> arcs_;                     // [A] gradient of the scores of transitions
+    std::vector<Slot> slots_;
+    std::vector<double> arcs_;  // [A] gradient of the scores of transitions
 };
 
 extern template class LatticeEvaluator<float>;

@@ -42,8 +42,8 @@ class DenseLoss final : public ChainLoss<DenseLoss> {
     using ChainLoss::ChainLoss;
 
     template <class Real>
-    std::unique_ptr<BlockedEvaluator> open() {
-        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, n_threads);
+    std::unique_ptr<DataEvaluator> open() {
+        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, BlockUse::side_by_side, n_threads);
         return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, blocks_);
     }
     const SequenceSource& sequences() override {
@@ -68,7 +68,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss> {
           parts_(*layout_, *design_, &gold_, data_) {}
 
     template <class Real>
-    std::unique_ptr<BlockedEvaluator> open() {
+    std::unique_ptr<DataEvaluator> open() {
         if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, data_, n_threads);
         return std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, data_, blocks_);
     }
@@ -92,7 +92,7 @@ class BatchedLoss final : public ChainLoss<BatchedLoss> {
     using ChainLoss::ChainLoss;
 
     template <class Real>
-    std::unique_ptr<BlockedEvaluator> open() {
+    std::unique_ptr<DataEvaluator> open() {
         if (batches_.empty()) batches_ = cut_into_batches(*layout_, *design_, n_threads);
         return std::make_unique<BatchEvaluator<Real>>(*layout_, *design_, gold_, arcs_, batches_);
     }

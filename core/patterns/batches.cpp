@@ -48,7 +48,7 @@ PatternBatches::PatternBatches(const Trellises& trellises, const Annotation& gol
     const Design& design = *trellises.design;
     for (const Block& block : blocks) {
         std::vector<std::int32_t> members;
-        for (std::int64_t n = block.chunks.front(); n < block.chunks.back(); ++n) {
+        for (std::int64_t n = block.first_sequence; n < block.last_sequence; ++n) {
             if (design.sequence_ptr[n] == design.sequence_ptr[n + 1]) continue;
             members.push_back(static_cast<std::int32_t>(n));
             if (gold.complete(design.sequence_ptr[n], design.sequence_ptr[n + 1]))

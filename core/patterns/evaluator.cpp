@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "base/interruption.hpp"
+#include "base/subnormals.hpp"
+#include "base/threads.hpp"
 
 namespace crfkit {
 
@@ -12,7 +14,7 @@ template <class Real>
 PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annotation& gold,
                                          const std::vector<Block>& blocks, const PatternBatches& batches,
                                          std::int64_t n_weights)
-    : BlockedEvaluator(*trellises.layout, *trellises.design, gold),
+    : DataEvaluator(*trellises.layout, *trellises.design, gold),
       trellises_(trellises),
       table_(trellises.table),
       blocks_(blocks),
@@ -46,14 +48,29 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     std::fill(losses_.begin(), losses_.end(), 0.0);
     sums_.clear(out, n_threads);
     std::fill(out + layout_.n_weights(), out + n_weights_, 0.0);
-    return run_blocks(blocks_.size(), out, n_threads) - gold_arc_score_;
+    reserve(work_, batches_.n_chunks(), n_threads);
+    ends_.clear(layout_.n_labels);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) run_block(i, out, n_threads);
+    finish(out, n_threads);
+    return total_loss() - gold_arc_score_;
 }
 
+// A block by all threads: the expectations of arcs, of which a trellis has many, are kept once for each chunk and
+// not for each block.
 template <class Real>
-std::int64_t PatternEvaluator<Real>::open_block(std::size_t i, int n_threads) {
+void PatternEvaluator<Real>::run_block(std::size_t i, double* out, int n_threads) {
     residuals_.assign((blocks_[i].last_position - blocks_[i].first_position) * tables_.stride, 0);
-    reserve(work_, batches_.n_chunks(), n_threads);
-    return batches_.n_chunks();
+    parallel_for(batches_.n_chunks(), n_threads, [&](std::int64_t chunk, int worker) {
+        const FlushSubnormals flush;
+        run_chunk(i, chunk, worker);
+    });
+    subtract_gold(i);
+    sums_.open(i, block_sums_);
+    parallel_for(kRanges, n_threads, [&](std::int64_t range, int) {
+        const FlushSubnormals flush;
+        sums_.sum(i, range, residuals_.data(), nullptr, block_sums_);
+        sums_.merge(i, block_sums_, range, out);
+    });
 }
 
 template <class Real>
@@ -309,17 +326,16 @@ double PatternEvaluator<Real>::run_alone(const Block& block, std::int64_t n, boo
 // Of completely labelled sequences log Z_gold is the score of the labels, and P_gold is 1 for these: both are
 // taken off losses and residuals. What the labels' arcs score follows in `finish`, for all sequences at once.
 template <class Real>
-void PatternEvaluator<Real>::collect(std::size_t i) {
+void PatternEvaluator<Real>::subtract_gold(std::size_t i) {
     const Block& block = blocks_[i];
-    const std::int64_t begin = block.chunks.front(), end = block.chunks.back();
-    for (std::int64_t n = begin; n < end; ++n) {
+    for (std::int64_t n = block.first_sequence; n < block.last_sequence; ++n) {
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
         losses_[n] -= gold_.weights[n] * gold_scores_[n];
         if (!hessian_vector_ && gold_.complete(first, last))
             for (std::int64_t t = first; t < last; ++t)
                 residuals(block, t)[gold_.labels[t]] -= static_cast<Real>(gold_.weights[n]);
+        if (first < last) ends_.add_rows(residuals(block, first), last - first, tables_.stride);
     }
-    add_ends(begin, end, residuals_.data(), block.first_position, tables_.stride);
 }
 
 // The gradient of arcs and patterns, summed in the order of the chunks:  W · Σ forward · following − gold.
@@ -348,7 +364,7 @@ void PatternEvaluator<Real>::finish(double* out, int n_threads) {
             if (table_.active[k] >= 0) by_active[table_.active[k]] += residual;
         }
     }
-    model_.add_gradient(by_arc, start_, end_, out);
+    model_.add_gradient(by_arc, ends_.start, ends_.end, out);
     table_.add_active(by_active, out + trellises_.first_weight);
 }
 

@@ -28,7 +28,7 @@
 namespace crfkit {
 
 template <class Real>
-class PatternEvaluator final : public BlockedEvaluator {
+class PatternEvaluator final : public DataEvaluator {
   public:
     PatternEvaluator(const Trellises& trellises, const Annotation& gold, const std::vector<Block>& blocks,
                      const PatternBatches& batches, std::int64_t n_weights);
@@ -71,16 +71,10 @@ class PatternEvaluator final : public BlockedEvaluator {
     void add_residuals(const Block& block, const Lanes& lanes, std::int64_t t, const Real* weights,
                        const Workspace& work);
     double run_alone(const Block& block, std::int64_t n, bool admitted, ChunkSums& sums, Workspace& work);
-    std::int64_t open_block(std::size_t i, int n_threads) override;
-    void run_chunk(std::size_t i, std::int64_t chunk, int worker) override;
-    void collect(std::size_t i) override;
-    std::int64_t n_tasks(std::size_t i) const override {
-        return static_cast<std::int64_t>(blocks_[i].tasks.size());
-    }
-    void gather(std::size_t i, std::int64_t task, double* out) override {
-        sums_.add(i, blocks_[i].tasks[task], residuals_.data(), nullptr, out);
-    }
-    void finish(double* out, int n_threads) override;
+    void run_block(std::size_t i, double* out, int n_threads);
+    void run_chunk(std::size_t i, std::int64_t chunk, int worker);
+    void subtract_gold(std::size_t i);
+    void finish(double* out, int n_threads);
     Real* residuals(const Block& block, std::int64_t position) {
         return residuals_.data() + (position - block.first_position) * tables_.stride;
     }
@@ -102,6 +96,8 @@ class PatternEvaluator final : public BlockedEvaluator {
     std::vector<Workspace> work_;
     std::vector<ChunkSums> chunks_;
     Buffer<Real> residuals_;           // [positions of a block, S]
+    BlockSums block_sums_;
+    Ends ends_;
     std::vector<double> gold_scores_;  // [N] of the gold labels, 0 where not all are known
     double gold_arc_score_ = 0;  // Σ_n weight · score of the arcs of the gold labels, where all are known
 };

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/interruption.hpp"
-#include "base/subnormals.hpp"
 
 namespace crfkit {
 
@@ -60,32 +59,26 @@ double SegmentEvaluator<Real>::evaluate(const double* w, const double* v, double
 }
 
 template <class Real>
-std::int64_t SegmentEvaluator<Real>::open_block(std::size_t i, int n_threads) {
-    const Block& block = blocks_[i];
-    const auto n_chunks = static_cast<std::int64_t>(block.chunks.size()) - 1;
-    residuals_.resize((block.last_position - block.first_position) * tables_.stride);
-    chunks_.resize(std::max(chunks_.size(), static_cast<std::size_t>(n_chunks)));
-    const auto n =
-        static_cast<std::size_t>(std::max<std::int64_t>(1, std::min<std::int64_t>(n_threads, n_chunks)));
-    while (work_.size() < n) work_.emplace_back(data_, segments_);
-    return n_chunks;
+void SegmentEvaluator<Real>::open(std::size_t n_slots, std::size_t n_workers) {
+    slots_.resize(std::max(slots_.size(), n_slots));
+    while (work_.size() < n_workers) work_.emplace_back(data_, segments_);
 }
 
 template <class Real>
-void SegmentEvaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int worker) {
+void SegmentEvaluator<Real>::run_block(std::size_t i, std::size_t slot_number, std::size_t worker) {
     const Block& block = blocks_[i];
     const std::int64_t Q = segments_.table.stride, K = segments_.table.n_lengths;
-    const FlushSubnormals flush;
     Work& work = work_[worker];
-    auto& [counts, hard] = chunks_[chunk];
+    auto& [block_residuals, sums, counts, hard] = slots_[slot_number];
+    block_residuals.resize((block.last_position - block.first_position) * tables_.stride);
     counts.clear(K, Q);
     hard.clear();
-    for (std::int64_t n = block.chunks[chunk]; n < block.chunks[chunk + 1]; ++n) {
+    for (std::int64_t n = block.first_sequence; n < block.last_sequence; ++n) {
         const std::int64_t begin = design_.sequence_ptr[n], T = design_.sequence_ptr[n + 1] - begin;
         losses_[n] = 0;
         if (T == 0) continue;
         check_interruption();
-        Real* residuals = residuals_.data() + (begin - block.first_position) * tables_.stride;
+        Real* residuals = block_residuals.data() + (begin - block.first_position) * tables_.stride;
         work.counts.clear(std::min(K, T), Q);
         if (run_sequence(n, work, residuals)) {
             counts.add(work.counts, 1.0, std::min(K, T));
@@ -95,6 +88,9 @@ void SegmentEvaluator<Real>::run_chunk(std::size_t i, std::int64_t chunk, int wo
             std::fill_n(residuals, T * tables_.stride, Real(0));
         }
     }
+    sums_.open(i, sums);
+    for (std::int64_t range = 0; range < kRanges; ++range)
+        sums_.sum(i, range, block_residuals.data(), nullptr, sums);
 }
 
 // weight · (log Z − log Z_gold), and its residuals: those of positions, and counts of what segments have.
@@ -164,13 +160,14 @@ double SegmentEvaluator<Real>::add_gold(std::int64_t n, Work& work) {
 }
 
 template <class Real>
-void SegmentEvaluator<Real>::collect(std::size_t i) {
-    for (std::size_t chunk = 0; chunk + 1 < blocks_[i].chunks.size(); ++chunk) {
-        counts_.add(chunks_[chunk].counts, 1.0, segments_.table.n_lengths);
-        for (const auto& [id, number] : counts_.own) own_sums_[id] += number;
-        counts_.own.clear();
-        hard_.insert(hard_.end(), chunks_[chunk].hard.begin(), chunks_[chunk].hard.end());
-    }
+void SegmentEvaluator<Real>::merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
+    const Slot& slot = slots_[slot_number];
+    sums_.merge(i, slot.sums, range, out);
+    if (range > 0) return;
+    counts_.add(slot.counts, 1.0, segments_.table.n_lengths);
+    for (const auto& [id, number] : counts_.own) own_sums_[id] += number;
+    counts_.own.clear();
+    hard_.insert(hard_.end(), slot.hard.begin(), slot.hard.end());
 }
 
 template <class Real>

@@ -37,20 +37,16 @@ class SegmentEvaluator final : public BlockedEvaluator {
         Buffer<double> probs;  // [T, S] weight · (P − gold)
         SegmentCounts counts;  // of the sequence
     };
-    struct Chunk {
+    struct Slot {
+        Buffer<Real> residuals;  // [positions of the block, S]
+        BlockSums sums;
         SegmentCounts counts;
         std::vector<std::int64_t> hard;  // sequences that are left to the path engine
     };
 
-    std::int64_t open_block(std::size_t i, int n_threads) override;
-    void run_chunk(std::size_t i, std::int64_t chunk, int worker) override;
-    void collect(std::size_t i) override;
-    std::int64_t n_tasks(std::size_t i) const override {
-        return static_cast<std::int64_t>(blocks_[i].tasks.size());
-    }
-    void gather(std::size_t i, std::int64_t task, double* out) override {
-        sums_.add(i, blocks_[i].tasks[task], residuals_.data(), nullptr, out);
-    }
+    void open(std::size_t n_slots, std::size_t n_workers) override;
+    void run_block(std::size_t i, std::size_t slot_number, std::size_t worker) override;
+    void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
     void finish(double* out, int n_threads) override;
 
     bool run_sequence(std::int64_t n, Work& work, Real* residuals);
@@ -66,9 +62,8 @@ class SegmentEvaluator final : public BlockedEvaluator {
     Scorer<Real> scorer_;
     SegmentWeights segments_;
     ResidualSums<Real> sums_;
-    Buffer<Real> residuals_;  // [positions of a block, S]
     std::vector<Work> work_;
-    std::vector<Chunk> chunks_;
+    std::vector<Slot> slots_;
     SegmentCounts counts_;
     std::vector<double> own_sums_;  // [W] numbers of segment features
     std::vector<std::int64_t> hard_;

@@ -1,34 +1,37 @@
 #include "training/blocked_evaluator.hpp"
 
+#include "base/ordered_merge.hpp"
 #include "base/subnormals.hpp"
-#include "base/threads.hpp"
 
 namespace crfkit {
 
-BlockedEvaluator::BlockedEvaluator(const Layout& layout, const Design& design, const Annotation& gold)
+DataEvaluator::DataEvaluator(const Layout& layout, const Design& design, const Annotation& gold)
     : layout_(layout),
       design_(design),
       gold_(gold),
       losses_(static_cast<std::size_t>(design.n_sequences())) {}
 
-double BlockedEvaluator::run_blocks(std::size_t n_blocks, double* out, int n_threads) {
-    start_.assign(static_cast<std::size_t>(layout_.n_labels), 0.0);
-    end_ = start_;
-    for (std::size_t block = 0; block < n_blocks; ++block) {
-        parallel_for(open_block(block, n_threads), n_threads, [&](std::int64_t chunk, int worker) {
-            const FlushSubnormals flush;
-            run_chunk(block, chunk, worker);
-        });
-        collect(block);
-        parallel_for(n_tasks(block), n_threads, [&](std::int64_t task, int) {
-            const FlushSubnormals flush;
-            gather(block, task, out);
-        });
-    }
-    finish(out, n_threads);
+double DataEvaluator::total_loss() const {
     double value = 0;
     for (const double loss : losses_) value += loss;
     return value;
+}
+
+double BlockedEvaluator::run_blocks(std::size_t n_blocks, double* out, int n_threads) {
+    ends_.clear(layout_.n_labels);
+    open(n_blocks, static_cast<std::size_t>(std::max(1, n_threads)));
+    run_in_order(static_cast<std::int64_t>(n_blocks), kRanges, n_threads,
+                 {[&](std::int64_t block, std::int64_t slot, int worker) {
+                      const FlushSubnormals flush;
+                      run_block(static_cast<std::size_t>(block), static_cast<std::size_t>(slot),
+                                static_cast<std::size_t>(worker));
+                  },
+                  [&](std::int64_t block, std::int64_t slot, std::int64_t range) {
+                      const FlushSubnormals flush;
+                      merge(static_cast<std::size_t>(block), static_cast<std::size_t>(slot), range, out);
+                  }});
+    finish(out, n_threads);
+    return total_loss();
 }
 
 }  // namespace crfkit

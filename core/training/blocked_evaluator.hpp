@@ -1,14 +1,13 @@
-// One pass over a data set that is cut into blocks, in two halves for each:
+// One pass over a data set that is cut into blocks, each evaluated by one thread, in two halves:
 //
 //   1. sequence by sequence: scores → messages → losses, and residuals r = weight · (P − P_gold) of all
 //   parts;
 //      for Hessian–vector products how r changes along a direction
 //   2. weight by weight: Φᵀ r
 //
-// A block is small enough that its residuals stay in the cache between the halves. Sequences are cut into
-// chunks by the data alone, a chunk writes to places of its own, and these are added up in the order of the
-// chunks; in the second half every weight belongs to one task. So results have the same bits for any number
-// of threads, with one gradient in memory.
+// A block is small enough that its residuals stay in the cache between the halves. Blocks are cut by the data
+// alone, and their sums are added up in their order. So results have the same bits for any number of threads,
+// with one gradient in memory.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +15,39 @@
 #include <vector>
 
 #include "data/annotation.hpp"
+#include "data/blocks.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
 
 namespace crfkit {
 
+// Residuals of labels that come first, and last, in sequences.
+struct Ends {
+    std::vector<double> start, end;  // [L]
+    void clear(std::int32_t n_labels) {
+        start.assign(static_cast<std::size_t>(n_labels), 0.0);
+        end = start;
+    }
+    void add(const Ends& other) {
+        for (std::size_t b = 0; b < start.size(); ++b) {
+            start[b] += other.start[b];
+            end[b] += other.end[b];
+        }
+    }
+    // Rows [T, stride] of a sequence.
+    template <class Real>
+    void add_rows(const Real* residuals, std::int64_t n_positions, std::int64_t stride) {
+        for (std::size_t b = 0; b < start.size(); ++b) {
+            start[b] += residuals[b];
+            end[b] += residuals[(n_positions - 1) * stride + static_cast<std::int64_t>(b)];
+        }
+    }
+};
+
 // What is evaluated must outlive it.
-class BlockedEvaluator {
+class DataEvaluator {
   public:
-    virtual ~BlockedEvaluator() = default;
+    virtual ~DataEvaluator() = default;
 
     // Fills out[D] with the gradient at w, and returns the value. With v, fills it with H·v instead, and what
     // is returned means nothing.
@@ -33,41 +56,15 @@ class BlockedEvaluator {
     bool unsafe = false;
 
   protected:
-    BlockedEvaluator(const Layout& layout, const Design& design, const Annotation& gold);
+    DataEvaluator(const Layout& layout, const Design& design, const Annotation& gold);
 
-    // Goes through the data once; weights and direction must have been read.
-    double run_blocks(std::size_t n_blocks, double* out, int n_threads);
-
-    // Allocates what a block needs. Returns how many chunks it has.
-    virtual std::int64_t open_block(std::size_t block, int n_threads) = 0;
-    virtual void run_chunk(std::size_t block, std::int64_t chunk, int worker) = 0;
-    // After the first half: adds up what the chunks have summed, in their order, and start_ and end_.
-    virtual void collect(std::size_t block) = 0;
-    virtual std::int64_t n_tasks(std::size_t block) const = 0;
-    // Adds Φᵀ r of the weights of one task.
-    virtual void gather(std::size_t block, std::int64_t task, double* out) = 0;
-    // After all blocks: the weights of transitions, start and end.
-    virtual void finish(double* out, int n_threads) = 0;
-
-    // start_ and end_ += residuals [positions, stride] of the first and last position of each of the
-    // sequences first..last−1, in their order.
-    template <class Real>
-    void add_ends(std::int64_t first, std::int64_t last, const Real* residuals, std::int64_t first_position,
-                  std::int64_t stride) {
-        for (std::int64_t n = first; n < last; ++n) {
-            const std::int64_t begin = design_.sequence_ptr[n], end = design_.sequence_ptr[n + 1];
-            if (begin == end) continue;
-            for (std::int32_t b = 0; b < layout_.n_labels; ++b) {
-                start_[b] += residuals[(begin - first_position) * stride + b];
-                end_[b] += residuals[(end - 1 - first_position) * stride + b];
-            }
-        }
-    }
-    // One workspace for each thread that may work on n_chunks chunks.
+    // Σ_n losses_[n]
+    double total_loss() const;
+    // One workspace for each thread that may work on n_tasks tasks.
     template <class Workspace>
-    static void reserve(std::vector<Workspace>& work, std::int64_t n_chunks, int n_threads) {
+    static void reserve(std::vector<Workspace>& work, std::int64_t n_tasks, int n_threads) {
         const auto n =
-            static_cast<std::size_t>(std::max<std::int64_t>(1, std::min<std::int64_t>(n_threads, n_chunks)));
+            static_cast<std::size_t>(std::max<std::int64_t>(1, std::min<std::int64_t>(n_threads, n_tasks)));
         if (work.size() < n) work.resize(n);
     }
 
@@ -75,8 +72,26 @@ class BlockedEvaluator {
     const Design& design_;
     const Annotation& gold_;
     bool hessian_vector_ = false;
-    std::vector<double> losses_;       // [N] weight · (log Z − log Z_gold)
-    std::vector<double> start_, end_;  // [L] residuals of labels that come first, and last
+    std::vector<double> losses_;  // [N] weight · (log Z − log Z_gold)
+};
+
+class BlockedEvaluator : public DataEvaluator {
+  protected:
+    using DataEvaluator::DataEvaluator;
+
+    // Goes through the data once; weights and direction must have been read.
+    double run_blocks(std::size_t n_blocks, double* out, int n_threads);
+
+    // Makes room for slots 0..n_slots−1, in which blocks are evaluated, and n_workers threads.
+    virtual void open(std::size_t n_slots, std::size_t n_workers) = 0;
+    // Both halves of one block: all that it sums up to stays in the slot.
+    virtual void run_block(std::size_t block, std::size_t slot, std::size_t worker) = 0;
+    // Adds one of kRanges ranges of what is summed up in a slot; start_ and end_ with range 0.
+    virtual void merge(std::size_t block, std::size_t slot, std::int64_t range, double* out) = 0;
+    // After all blocks: the weights of transitions, start and end.
+    virtual void finish(double* out, int n_threads) = 0;
+
+    Ends ends_;  // of all blocks
 };
 
 }  // namespace crfkit

@@ -77,7 +77,7 @@ class TwoPrecisions : public DataLoss {
         return double_->evaluate(w, v, out, n_threads);
     }
 
-    std::unique_ptr<BlockedEvaluator> single_, double_;
+    std::unique_ptr<DataEvaluator> single_, double_;
 };
 
 }  // namespace crfkit
