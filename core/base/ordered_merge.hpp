@@ -1,10 +1,10 @@
 // Tasks in parallel, sums in order.
 //
-// A task writes its sums to a slot, a set of buffers that belongs to it until they are merged. Slots are merged
-// into the total in the order of the tasks, so results have the same bits for any number of threads. What is
-// summed is cut into ranges, which are merged independently of each other: a thread that has finished a task
-// merges every range that no other thread is busy with, as far as tasks are finished without a gap. So no thread
-// waits for another one before all tasks are done.
+// A task writes its sums to a slot, a set of buffers that belongs to it until they are merged. Slots are
+// merged into the total in the order of the tasks, so results have the same bits for any number of threads.
+// What is summed is cut into ranges, which are merged independently of each other: a thread that has finished
+// a task merges every range that no other thread is busy with, as far as tasks are finished without a gap. So
+// no thread waits for another one before all tasks are done.
 #pragma once
 
 #include <cstdint>

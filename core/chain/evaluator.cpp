@@ -313,8 +313,9 @@ double Evaluator<Real>::gold_score(const Run& run, const Real* states, Workspace
             score += own[pair];
             own += table_size();
             if (!hessian_vector_)
-                run.slot.own_residuals[run.block.own[run.begin + t - run.block.first_position] * table_size() +
-                               pair] -= static_cast<Real>(run.weight);
+                run.slot
+                    .own_residuals[run.block.own[run.begin + t - run.block.first_position] * table_size() +
+                                   pair] -= static_cast<Real>(run.weight);
         } else {
             score += tables_.arcs[pair];
         }

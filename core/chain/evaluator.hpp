@@ -53,8 +53,8 @@ class Evaluator final : public BlockedEvaluator {
     };
     // What one block is evaluated in.
     struct Slot {
-        Buffer<Real> residuals;           // [positions of the block, S]
-        Buffer<Real> own_residuals;       // [positions of the block with arcs of their own, L, S]
+        Buffer<Real> residuals;      // [positions of the block, S]
+        Buffer<Real> own_residuals;  // [positions of the block with arcs of their own, L, S]
         Ends ends;
         PairSums pairs;
         BlockSums sums;

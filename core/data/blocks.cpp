@@ -7,9 +7,9 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kBlockBytes = 2 << 20;    // of residuals, counted in single precision
-constexpr std::int64_t kOwnArcBytes = 16 << 20;  // of residuals of arcs that belong to one position
-constexpr std::int64_t kLeastPositions = 1024;   // of a block, unless the data has fewer
+constexpr std::int64_t kBlockBytes = 2 << 20;        // of residuals, counted in single precision
+constexpr std::int64_t kOwnArcBytes = 16 << 20;      // of residuals of arcs that belong to one position
+constexpr std::int64_t kLeast = 1024, kGood = 6144;  // positions of a block
 
 std::int64_t own_arc_positions(const Design& design, std::int64_t first, std::int64_t last) {
     std::int64_t n = 0;
@@ -39,7 +39,7 @@ std::int64_t most_positions(const Layout& layout, const Design& design, BlockUse
     const std::int64_t row = (layout.n_labels + 15) / 16 * 16;
     const std::int64_t most = std::max<std::int64_t>(4096, kBlockBytes / (row * 4));
     if (use == BlockUse::one_by_one) return most;
-    return std::clamp(design.n_positions() / kBlocksWanted, kLeastPositions, most);
+    return BlockSizes{kLeast, std::min(kGood, most), most}.size(design.n_positions());
 }
 
 }  // namespace
@@ -55,7 +55,8 @@ std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, s
 }
 
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, BlockUse use, int n_threads) {
-    const std::int64_t L = layout.n_labels, row = (L + 15) / 16 * 16, most = most_positions(layout, design, use);
+    const std::int64_t L = layout.n_labels, row = (L + 15) / 16 * 16,
+                       most = most_positions(layout, design, use);
     const std::int64_t most_own = std::max<std::int64_t>(16, kOwnArcBytes / (L * row * 4));
     std::vector<Block> blocks;
     for (std::int64_t first = 0; first < design.n_sequences();) {

@@ -18,7 +18,7 @@ namespace crfkit {
 struct Block {
     std::int64_t first_position, last_position;
     std::int64_t first_sequence, last_sequence;
-    Inverted rows, entries, arcs;      // arcs: `positions` counts the positions that have arcs of their own
+    Inverted rows, entries, arcs;  // arcs: `positions` counts the positions that have arcs of their own
     std::vector<std::int32_t> entry_labels;
     std::vector<std::int32_t>
         own;  // [positions] number of the position among those with arcs of their own, or −1
@@ -44,8 +44,8 @@ struct Part {
 std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, std::int64_t last,
                                      std::int64_t n_chunks);
 
-// Cuts ids 0..n_ids−1 into ranges in which about equally many lists of all blocks are, and writes down where they
-// begin among the lists of each block, whose ids ascend.
+// Cuts ids 0..n_ids−1 into ranges in which about equally many lists of all blocks are, and writes down where
+// they begin among the lists of each block, whose ids ascend.
 template <class AnyBlock>
 void cut_ranges(std::vector<AnyBlock>& blocks, Inverted AnyBlock::* lists, std::int64_t n_ids,
                 std::vector<std::int64_t> AnyBlock::* ranges) {
@@ -56,7 +56,8 @@ void cut_ranges(std::vector<AnyBlock>& blocks, Inverted AnyBlock::* lists, std::
     for (AnyBlock& block : blocks) {
         const auto& ids = (block.*lists).ids;
         for (std::int64_t r = 0; r < kRanges; ++r) {
-            const auto cut = std::lower_bound(n_before.begin(), n_before.end(), n_before.back() * r / kRanges);
+            const auto cut =
+                std::lower_bound(n_before.begin(), n_before.end(), n_before.back() * r / kRanges);
             (block.*ranges)
                 .push_back(std::lower_bound(ids.begin(), ids.end(), cut - n_before.begin()) - ids.begin());
         }
@@ -64,12 +65,19 @@ void cut_ranges(std::vector<AnyBlock>& blocks, Inverted AnyBlock::* lists, std::
     }
 }
 
-// How many blocks there are, at least, in a large data set whose blocks are evaluated side by side: eight for
-// each of 16 threads.
-inline constexpr std::int64_t kBlocksWanted = 128;
+// How large the blocks of a data set of n positions (or nodes) are that are evaluated side by side: small
+// enough that there are four for each of 16 threads, but not smaller than `good`, below which most features
+// occur but once or twice in a block and summing costs more; where there is little data, there are 32 blocks,
+// or fewer with `least` positions each.
+struct BlockSizes {
+    std::int64_t least, good, most;
+    std::int64_t size(std::int64_t n) const {
+        return std::clamp(n / 64, std::clamp(n / 32, least, good), most);
+    }
+};
 
-// How a data set is used: block by block, each by all threads; or many blocks at once, each by one thread. Then
-// blocks are smaller, so that a large machine has work for all of its cores.
+// How a data set is used: block by block, each by all threads; or many blocks at once, each by one thread.
+// Then blocks are smaller, so that a large machine has work for all of its cores.
 enum class BlockUse { one_by_one, side_by_side };
 
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, BlockUse use, int n_threads);

@@ -14,8 +14,8 @@ namespace crfkit {
 
 class FeatureSums {
   public:
-    // Sums up rows of residuals [positions, stride]: the weight of a feature and outcome b gets column b − shift.
-    // `lists` are the positions of each feature.
+    // Sums up rows of residuals [positions, stride]: the weight of a feature and outcome b gets column b −
+    // shift. `lists` are the positions of each feature.
     template <class Real>
     void sum(const Layout& layout, const Inverted& lists, const Real* residuals, std::int64_t stride,
              std::int32_t shift) {

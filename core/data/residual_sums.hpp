@@ -50,7 +50,8 @@ class ResidualSums {
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
     std::vector<Typed<Real>> row_values_, entry_values_, arc_values_, dense_;
-    std::vector<std::int32_t> in_order_, zeros_;  // where lists are summed up: one after the other; in one place
+    std::vector<std::int32_t> in_order_,
+        zeros_;  // where lists are summed up: one after the other; in one place
     std::vector<std::vector<std::int64_t>> triple_ptr_;  // [blocks][lists of arcs + 1]
     Buffer<double> row_sums_;  // [n_rows, S] for the features that are scored as a whole
 };

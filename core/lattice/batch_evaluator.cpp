@@ -14,20 +14,16 @@ namespace crfkit {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-constexpr std::int64_t kPositionsPerBlock = 4096;
-constexpr std::int64_t kLeastPositions = 512;
+constexpr BlockSizes kPositions{512, 2048, 4096};  // of a block
 
 }  // namespace
 
 std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, int n_threads) {
     std::vector<BatchBlock> blocks;
     const auto& ptr = design.sequence_ptr;
-    const std::int64_t most =
-        std::clamp(design.n_positions() / kBlocksWanted, kLeastPositions, kPositionsPerBlock);
+    const std::int64_t most = kPositions.size(design.n_positions());
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
-        while (last < design.n_sequences() &&
-               (last == first || ptr[last + 1] - ptr[first] <= most))
-            ++last;
+        while (last < design.n_sequences() && (last == first || ptr[last + 1] - ptr[first] <= most)) ++last;
         BatchBlock block{ptr[first], ptr[last], {}, first, last, {}, {}};
         block.sequences.resize(static_cast<std::size_t>(last - first));
         std::iota(block.sequences.begin(), block.sequences.end(), static_cast<std::int32_t>(first));

@@ -25,7 +25,7 @@ struct BatchBlock {
     std::int64_t first_position, last_position;
     std::vector<std::int32_t> sequences;  // longest first: batch i has the kBatch entries from i · kBatch on
     std::int64_t first_sequence, last_sequence;
-    Inverted features;                // for each feature its positions, counted from first_position
+    Inverted features;                 // for each feature its positions, counted from first_position
     std::vector<std::int64_t> ranges;  // [kRanges + 1] of the features
 };
 

@@ -9,9 +9,8 @@ namespace crfkit {
 namespace {
 
 constexpr std::int64_t kPositionsPerTask = 1024;
-constexpr std::int64_t kNodesPerBlock = 1 << 19;  // their residuals stay in the cache
-constexpr std::int64_t kLeastNodes = 1 << 12;
-constexpr std::int64_t kFacetResiduals = 1 << 20;  // numbers by position and facet in a block
+constexpr BlockSizes kNodes{1 << 12, 1 << 15, 1 << 19};  // of a block: their residuals stay in the cache
+constexpr std::int64_t kFacetResiduals = 1 << 20;        // numbers by position and facet in a block
 
 // Calls found(i, p) for every place i of `labels` that pair p of the feature scores. Both lists ascend.
 template <class Function>
@@ -78,8 +77,7 @@ std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& de
     const bool by_facet = !layout.facets.empty();
     const std::int64_t most_positions =
         by_facet ? std::max<std::int64_t>(1, kFacetResiduals / layout.facets.n) : design.n_positions();
-    const std::int64_t most_nodes =
-        std::clamp(node_of(design.n_sequences()) / kBlocksWanted, kLeastNodes, kNodesPerBlock);
+    const std::int64_t most_nodes = kNodes.size(node_of(design.n_sequences()));
     std::vector<LatticeBlock> blocks;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (

@@ -55,8 +55,8 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
     return total_loss() - gold_arc_score_;
 }
 
-// A block by all threads: the expectations of arcs, of which a trellis has many, are kept once for each chunk and
-// not for each block.
+// A block by all threads: the expectations of arcs, of which a trellis has many, are kept once for each chunk
+// and not for each block.
 template <class Real>
 void PatternEvaluator<Real>::run_block(std::size_t i, double* out, int n_threads) {
     residuals_.assign((blocks_[i].last_position - blocks_[i].first_position) * tables_.stride, 0);

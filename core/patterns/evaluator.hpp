@@ -95,7 +95,7 @@ class PatternEvaluator final : public DataEvaluator {
 
     std::vector<Workspace> work_;
     std::vector<ChunkSums> chunks_;
-    Buffer<Real> residuals_;           // [positions of a block, S]
+    Buffer<Real> residuals_;  // [positions of a block, S]
     BlockSums block_sums_;
     Ends ends_;
     std::vector<double> gold_scores_;  // [N] of the gold labels, 0 where not all are known

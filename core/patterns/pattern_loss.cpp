@@ -34,8 +34,8 @@ class PatternLoss final : public TwoPrecisions<PatternLoss> {
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
         if (!batches_) {
-            blocks_ = cut_into_blocks(*trellises_->layout, *trellises_->design, BlockUse::one_by_one,
-                                      n_threads);
+            blocks_ =
+                cut_into_blocks(*trellises_->layout, *trellises_->design, BlockUse::one_by_one, n_threads);
             batches_ = std::make_unique<PatternBatches>(*trellises_, gold_, blocks_);
         }
         return std::make_unique<PatternEvaluator<Real>>(*trellises_, gold_, blocks_, *batches_, n_weights);
