@@ -28,7 +28,16 @@ from crfkit.optimizers import LBFGS
 from crfkit.structures import Chain
 
 ITERATIONS = 12  # of which the fastest counts; the first ones search for a step
-HEAD = ("problem", "labels", "tokens", "threads", "ms / iteration", "times one thread", "of the limit", "objective")
+HEAD = (
+    "problem",
+    "labels",
+    "tokens",
+    "threads",
+    "ms / iteration",
+    "times one thread",
+    "of the limit",
+    "objective",
+)
 
 
 class Case(NamedTuple):
@@ -130,7 +139,9 @@ def rows(name: str, copies: int, threads: Sequence[int], repeats: int) -> Iterat
 
 def main() -> None:
     """The table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--copies", type=int, default=4, help="the training data so many times")
     parser.add_argument("--problem", nargs="+", choices=READERS, default=list(READERS))

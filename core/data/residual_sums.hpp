@@ -28,7 +28,7 @@ class ResidualSums {
 
     // Begins a new sum in out[D].
     void clear(double* out, int n_threads);
-    // Makes room for the sums of block i.
+    // Allocates the sums of block i.
     void open(std::size_t i, BlockSums& sums) const;
     // Sums up the residuals of block i, for one of kRanges ranges of features and weights.
     void sum(std::size_t i, std::int64_t range, const Real* residuals, const Real* own_residuals,

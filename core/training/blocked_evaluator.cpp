@@ -1,5 +1,7 @@
 #include "training/blocked_evaluator.hpp"
 
+#include <algorithm>
+
 #include "base/ordered_merge.hpp"
 #include "base/subnormals.hpp"
 
@@ -19,7 +21,8 @@ double DataEvaluator::total_loss() const {
 
 double BlockedEvaluator::run_blocks(std::size_t n_blocks, double* out, int n_threads) {
     ends_.clear(layout_.n_labels);
-    open(n_blocks, static_cast<std::size_t>(std::max(1, n_threads)));
+    open(n_blocks, std::clamp<std::size_t>(static_cast<std::size_t>(std::max(n_threads, 1)), 1,
+                                           std::max<std::size_t>(n_blocks, 1)));
     run_in_order(static_cast<std::int64_t>(n_blocks), kRanges, n_threads,
                  {[&](std::int64_t block, std::int64_t slot, int worker) {
                       const FlushSubnormals flush;

@@ -82,7 +82,7 @@ class BlockedEvaluator : public DataEvaluator {
     // Goes through the data once; weights and direction must have been read.
     double run_blocks(std::size_t n_blocks, double* out, int n_threads);
 
-    // Makes room for slots 0..n_slots−1, in which blocks are evaluated, and n_workers threads.
+    // Allocates slots 0..n_slots−1, in which blocks are evaluated, and workspaces of n_workers threads.
     virtual void open(std::size_t n_slots, std::size_t n_workers) = 0;
     // Both halves of one block: all that it sums up to stays in the slot.
     virtual void run_block(std::size_t block, std::size_t slot, std::size_t worker) = 0;
