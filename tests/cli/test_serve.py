@@ -11,7 +11,7 @@ pytest.importorskip("uvicorn", reason='needs uvicorn: pip install ".[serve]"')
 
 from crfkit.cli.serve import load_served, name_models
 from crfkit.compat import write_crfsuite
-from crfkit.errors import ArgumentError, MissingFileError
+from crfkit.errors import ArgumentError, FileFormatError, MissingFileError
 from crfkit.models import CRF
 from crfkit.structures import Chain
 from tests.cli.commands import run
@@ -24,6 +24,8 @@ def test_names_of_models(model: str) -> None:
         name_models([model, model])
     with pytest.raises(MissingFileError, match="no such model file"):
         name_models(["nosuch.crf"])
+    with pytest.raises(FileFormatError, match=r"not a file but a folder, expected .*, such as .*m\.crf"):
+        name_models([str(Path(model).parent)])
 
 
 def test_models_of_other_toolkits(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ LISTS = [[["w=" + word] for word in words] for words in WORDS]
 TAGS: list[list[Any]] = [["D", "N", "V"], ["D", "N", "V", "P"]] * 3
 SPLIT = "split texts into words first: [text.split() for text in X]"
 WRAP = "X is a list of sequences: write [X] for a single one"
+FRAME = "crfkit.data.from_frame(frame, sequence=…, features=…, label=…) reads one"
 GROUPS = "[list(rows['word']) for _, rows in frame.groupby('sentence')]"
 
 
@@ -112,7 +113,7 @@ def said(ask: Any, *arguments: Any, **settings: Any) -> str:
         (
             DataFrame(),
             "X is a DataFrame with the columns sentence, word, expected a list of sequences; "
-            f"take a column of each group of rows: {GROUPS}",
+            f"{FRAME}; or take a column of each group of rows: {GROUPS}",
         ),
         (FrameGroupBy(), f"X is a FrameGroupBy, expected a list of sequences; make a list of each group: {GROUPS}"),
         (
@@ -166,11 +167,10 @@ def test_no_list_of_sequences_of_features(lists: CRF, X: Any, message: str) -> N
             "y of sequence 0 is 'D', expected a list of labels; y has a list for each sequence: write [y] for a single one",
         ),
         ([None, *TAGS[1:]], "y of sequence 0 is None, expected a list of labels, with None where a label is unknown"),
-        (None, "y is None, expected a list with a list of labels for each sequence"),
         (
             DataFrame(),
             "y is a DataFrame with the columns sentence, word, expected a list with a list of labels for each sequence; "
-            f"take a column of each group of rows: {GROUPS.replace('word', 'label')}",
+            f"{FRAME}; or take a column of each group of rows: {GROUPS.replace('word', 'label')}",
         ),
         (FrameGroupBy(), "y is a FrameGroupBy, expected a list with a list of labels for each sequence; make"),
         (
@@ -186,6 +186,14 @@ def test_no_lists_of_labels(tagger: CRF, y: Any, message: str) -> None:
     for ask in (CRF(features="pos").fit, tagger.score, tagger.log_probability):
         assert said(ask, WORDS, y).startswith(message)
     assert said(CRF(features="pos").fit, WORDS, TAGS, dev=(WORDS, y)).startswith("dev " + message)
+
+
+def test_no_labels(tagger: CRF) -> None:
+    for ask in (CRF(features="pos").fit, tagger.score, tagger.log_probability):
+        assert said(ask, WORDS, None).startswith("y is missing, expected the labels of each sequence of X")
+    assert said(CRF(features="pos").fit, WORDS, TAGS, dev=(WORDS, None)).startswith(
+        "dev y is None, expected a list"
+    )
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,8 @@ def test_frames_without_labels() -> None:
 
 def test_answers_that_do_not_fit() -> None:
     frame = read(polars.DataFrame)
+    with pytest.raises(errors.ShapeError, match=r"an array of shape \(2,\) at a position of sequence 0"):
+        frame.with_predictions([list(np.zeros((len(x), 2))) for x in frame.X])
     with pytest.raises(errors.ShapeError, match="predicted has values for 1 sequences, expected 4"):
         frame.with_predictions([["A"]])
     with pytest.raises(

@@ -177,6 +177,16 @@ def test_upload_and_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "# names\n" in (tmp_path / "hub" / "someone" / "names" / "README.md").read_text(encoding="utf-8")
 
 
+def test_a_failed_download_says_that_there_is_no_such_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str, **options: Any) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=fail))
+    with pytest.raises(OSError, match="no network") as caught:
+        from_pretrained("nosuch")
+    assert caught.value.__notes__ == ["nosuch is no folder here, so it was taken for a repository of the hub"]
+
+
 def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)  # as where it is not installed
     crf = names()

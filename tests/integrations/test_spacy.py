@@ -298,6 +298,9 @@ def test_bad_arguments(trained: Any) -> None:
         train([], annotates="names")
     with pytest.raises(errors.ArgumentError, match="model is of type int"):
         train([], 3)
+    for model in (None, Parser()):
+        with pytest.raises(errors.ArgumentError, match="a document is of type str, expected a Doc"):
+            train(["Ann saw Rome"], model)
     with pytest.raises(errors.ArgumentError, match="the model is of type int"):
         CRFComponent(3)(trained.make_doc("a"))
     with pytest.raises(errors.EmptyDataError, match="no documents"):

@@ -415,3 +415,13 @@ def test_plain_text(text: str, expected: list[list[str]]) -> None:
     found = split_text(text)
     assert [[token.text for token in sentence] for sentence in found] == expected
     assert all(text[token.start : token.end] == token.text for sentence in found for token in sentence)
+
+
+def test_errors_say_what_was_expected(client: TestClient) -> None:
+    def said(path: str, status: int, **request: Any) -> str:
+        return ask(client, path, status, **request)["error"]
+
+    assert "expected an input (text, texts, tokens, " in said("/tag", 400, txt=TEXT)
+    assert "has no label 'PER', expected one of B-" in said("/explain", 422, text=TEXT, label="PER")
+    assert client.get("/tag").json() == {"error": "the path does not take GET, expected POST"}
+    assert "/docs lists" in client.get("/tags").json()["error"]

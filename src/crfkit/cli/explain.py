@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -72,10 +71,12 @@ def _chosen(given: Iterable[Any], wanted: Wanted) -> Iterator[tuple[int, Any]]:
     if wanted.sentence is None:
         yield from enumerate(given, 1)
         return
-    found = next(islice(given, wanted.sentence - 1, None), None)
-    if found is None:
-        raise InputError(f"--sentence {wanted.sentence}: the file has not so many sequences")
-    yield wanted.sentence, found
+    n = 0
+    for n, found in enumerate(given, 1):
+        if n == wanted.sentence:
+            yield n, found
+            return
+    raise InputError(f"--sentence {wanted.sentence}: the file has {n:,} sequence{'s' * (n != 1)}")
 
 
 def _positions(best: list[float], wanted: Wanted, first: int, n: int) -> Iterable[int]:

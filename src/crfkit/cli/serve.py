@@ -9,6 +9,7 @@ import click
 
 from crfkit.cli.options import quiet_option, threads_option
 from crfkit.errors import ArgumentError, InputError, MissingFileError
+from crfkit.models import check_no_folder
 
 
 def name_models(models: Sequence[str]) -> dict[str, Path]:
@@ -20,6 +21,7 @@ def name_models(models: Sequence[str]) -> dict[str, Path]:
             name, path = Path(given).stem, given
         if name in found:
             raise ArgumentError(f"two models are called {name}, expected NAME=MODEL for one of them")
+        check_no_folder(path)
         if not Path(path).is_file():
             raise MissingFileError(f"{path}: there is no such model file")
         found[name] = Path(path)

@@ -199,6 +199,11 @@ class SequenceFrame:
                     f"{name} has {len(given):,} values for sequence {n} ({self.ids[n]!r}), expected {len(rows):,}"
                 )
             for row, value in zip(rows, given, strict=True):
+                if getattr(value, "shape", ()) != ():
+                    raise ShapeError(
+                        f"{name} has an array of shape {value.shape} at a position of sequence {n} ({self.ids[n]!r}), "
+                        "expected one value, such as table.max(axis=1) of each table of predict_marginals"
+                    )
                 found[row] = value.item() if hasattr(value, "item") else value
         return found
 

@@ -63,8 +63,9 @@ def check_no_table(value: Any, name: str, expected: str, column: str) -> None:
     """Refuse a data frame and its groups, and say how to make a list for each sequence of it."""
     if _is_table(type(value)):
         raise FeatureError(
-            f"{name} is {_describe_table(value)}, expected {expected}; take a column of each group of rows: "
-            f"[list(rows[{column!r}]) for _, rows in frame.groupby('sentence')]"
+            f"{name} is {_describe_table(value)}, expected {expected}; "
+            "crfkit.data.from_frame(frame, sequence=…, features=…, label=…) reads one; "
+            f"or take a column of each group of rows: [list(rows[{column!r}]) for _, rows in frame.groupby('sentence')]"
         )
     if _is_grouping(type(value)):
         raise FeatureError(

@@ -127,7 +127,11 @@ def _download(name: str, revision: str | None, options: Mapping[str, Any]) -> Pa
     except ImportError as error:
         raise MissingFileError(f"{name}: there is no such folder, and {error}") from None
     wanted = [MODEL, CONFIG, CARD]
-    return Path(hub.snapshot_download(name, revision=revision, allow_patterns=wanted, **options))
+    try:
+        return Path(hub.snapshot_download(name, revision=revision, allow_patterns=wanted, **options))
+    except Exception as error:  # those of the hub and of its network library
+        error.add_note(f"{name} is no folder here, so it was taken for a repository of the hub")
+        raise
 
 
 def _huggingface_hub() -> Any:

@@ -6,7 +6,7 @@ from crfkit.models.description import describe
 from crfkit.models.encoded_input import ScoredLabels
 from crfkit.models.estimator import Estimator, NotFittedError
 from crfkit.models.explanations import Explanation, ExplanationPart
-from crfkit.models.files.disk import check_writable, replacing, save_elsewhere
+from crfkit.models.files.disk import check_no_folder, check_writable, replacing, save_elsewhere
 from crfkit.models.files.file_arrays import name_damage, pack_texts, setting, unpack_texts
 from crfkit.models.files.from_weights import assemble
 from crfkit.models.files.loading import from_file, load
@@ -93,6 +93,7 @@ __all__ = [
     "Word",
     "WordSegmenter",
     "assemble",
+    "check_no_folder",
     "check_writable",
     "choose_objective",
     "decode_model_file",

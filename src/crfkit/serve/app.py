@@ -210,9 +210,11 @@ async def _on_error(request: Request, error: Exception) -> Response:
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    message = {404: "there is no such path", 405: "the path has another method"}.get(
-        error.status_code, error.detail
-    )
+    allowed = (error.headers or {}).get("Allow", "another method")
+    message = {
+        404: "there is no such path; /docs lists those that there are",
+        405: f"the path does not take {request.method}, expected {allowed}",
+    }.get(error.status_code, error.detail)
     response = _error_response(RequestError(error.status_code, message))
     for name, value in (error.headers or {}).items():
         response.headers[name] = value

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crfkit.serve.errors import bad_value
+from crfkit.serve.given import FORMS
 from crfkit.serve.limits import Limits
 
 LEAST = 0.001  # threshold: below it there would be very many spans
@@ -12,7 +13,7 @@ QUESTIONS = ("tag", "spans", "nbest", "explain", "parse")
 DECODINGS = ("viterbi", "f1")
 SCHEMES = ("bio", "iob1", "iobes", "bilou", "bmes", "plain")
 
-_NOT_OPTIONS = {"model", "text", "texts", "tokens", "rows", "features", "words"}
+_NOT_OPTIONS = {"model", *FORMS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Question:
         for key in request:
             if key not in options and key not in _NOT_OPTIONS:
                 raise bad_value(
-                    f"/{name} has no option {key[:60]!r}, expected some of {', '.join((*sorted(options), 'model'))}"
+                    f"/{name} has no option {key[:60]!r}, expected an input ({', '.join(FORMS)}) "
+                    f"and some of {', '.join((*sorted(options), 'model'))}"
                 )
         return cls(name, **dict(_read(name, request, limits)))
 

@@ -18,8 +18,17 @@ OUTSIDE = "O"
 _MISSING, _INSIDE, _OUTSIDE = 0, 1, 2  # spaCy's ent_iob
 
 
+def check_doc(doc: Any) -> None:
+    """Raise for anything but a document of spaCy, such as its text."""
+    if not isinstance(doc, Doc):
+        raise ArgumentError(
+            f"a document is of type {type(doc).__name__}, expected a Doc: nlp.make_doc(text), with its annotations set"
+        )
+
+
 def split(doc: Doc) -> list[list[Token]]:
     """The sequences of a document, without tokens of white space; none is empty."""
+    check_doc(doc)
     pieces: Iterable[Any] = doc.sents if doc.has_annotation("SENT_START") and len(doc) else [doc]
     found = ([token for token in piece if not token.is_space] for piece in pieces)
     return [tokens for tokens in found if tokens]
@@ -88,6 +97,7 @@ def docs_to_sentences(docs: Iterable[Doc]) -> list[Sentence]:
 
 def doc_sentences(doc: Doc) -> list[Sentence]:
     """The sentences of one document, in the order of `split`."""
+    check_doc(doc)
     parsed = doc.has_annotation("DEP")
     found = []
     for tokens in split(doc):

@@ -23,11 +23,20 @@ if sys.platform != "win32":  # where a file that is open cannot be removed or re
 _LONGEST = 80  # characters of the file's name that its drafts have too
 
 
+def check_no_folder(path: str | os.PathLike[str]) -> None:
+    """Raise for a folder where a model file is expected, and name the model file in it."""
+    if os.path.isdir(path):
+        inside = sorted(name for name in os.listdir(path) if name.endswith(".crf"))
+        advice = f", such as {os.path.join(path, inside[0])}" if inside else ""
+        raise FileFormatError(f"{path}: not a file but a folder, expected a crfkit model file{advice}")
+
+
 def read_bytes(path: str | os.PathLike[str], n: int = -1) -> bytes:
     """The content of a model file, or its first `n` bytes.
 
     InputError where it cannot be read, which is a FileNotFoundError where there is no such file.
     """
+    check_no_folder(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise FileFormatError(f"{path}: not a file, expected a crfkit model file")
     return data.read_bytes(path, n)

@@ -15,6 +15,8 @@ from crfkit.serve.question import Question
 from crfkit.serve.served.model import Names, Sentences, ServedModel, only_item
 from crfkit.structures import Span, SpanLabels
 
+_LABELS_NAMED = 20  # of the labels that there are, in an error message
+
 
 class ServedCRF(ServedModel):
     """A `CRF` over words, rows of columns, or features."""
@@ -135,7 +137,8 @@ class ServedCRF(ServedModel):
         wanted = []
         for option in (question.label, question.against):
             if option is not None and str(option) not in names:
-                raise unanswerable(f"the model has no label {str(option)[:60]!r}")
+                some = ", ".join(list(names)[:_LABELS_NAMED]) + ", …" * (len(names) > _LABELS_NAMED)
+                raise unanswerable(f"the model has no label {str(option)[:60]!r}, expected one of {some}")
             wanted.append(None if option is None else names[str(option)])
         explanation = self.crf.explain(item.inputs, question.position, *wanted)
         return {**_tokens(item), "explanation": explanation.to_dict()}
