@@ -81,6 +81,8 @@ def test_parsers() -> None:
 
 def test_bad_input(chunker: str) -> None:
     Path("in.txt").write_text(TEXT)
-    assert "--sentence 9: the file has " in complaint("explain", chunker, "in.txt", "--sentence", "9")
+    assert "--sentence 9: the file has 2 sequences" in complaint(
+        "explain", chunker, "in.txt", "--sentence", "9"
+    )
     assert "the positions 0 to 2" in complaint("explain", chunker, "in.txt", "--position", "7")
     assert "unknown label 'X'" in complaint("explain", chunker, "in.txt", "--label", "X")

@@ -256,3 +256,16 @@ def test_complex_scores_are_refused() -> None:
     graph = FactorGraph()
     with pytest.raises(ArgumentError, match="complex"):
         graph.factor([graph.variable("a", 2)], np.array([1j, 2.0]))
+
+
+def test_marginals_as_text() -> None:
+    graph = FactorGraph()
+    for i in range(9):
+        graph.variable(f"v{i}", ["a", "b"])
+        graph.factor([f"v{i}"], np.log([0.25, 0.75]))
+    marginals = inference.marginals(graph)
+    assert str(marginals).splitlines() == [f"v{i}: b 0.75, a 0.25" for i in range(8)] + ["…"]
+    graph = FactorGraph()
+    graph.variable("many", 10)
+    assert str(inference.marginals(graph)).endswith("7 0.1, …")
+    assert repr(marginals) == "GraphMarginals(9 variables, 9 factors)"

@@ -23,6 +23,7 @@ from crfkit.structures.factor_tables import FactorTables, expand
 from crfkit.structures.factors import LARGEST_TABLE, CountFactor, EqualFactor, Factor, ListFactor, TableFactor
 
 LARGEST = 1 << 24  # values of a variable
+SHOWN = 8  # variables, and values of one, that a text lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,6 +338,7 @@ class GraphMarginals(Mapping[str, Float64s]):
     def __init__(
         self, variables: Sequence[Variable], of_variables: Sequence[Float64s], factors: Sequence[Float64s]
     ) -> None:
+        self._variables = variables
         self._of = {v.name: numbers for v, numbers in zip(variables, of_variables, strict=True)}
         self.factors = factors
 
@@ -352,11 +354,21 @@ class GraphMarginals(Mapping[str, Float64s]):
     def __repr__(self) -> str:
         return f"GraphMarginals({len(self._of)} variables, {len(self.factors)} factors)"
 
+    def __str__(self) -> str:
+        """The likeliest values of the first variables, one line for each."""
+        lines = []
+        for variable in self._variables[:SHOWN]:
+            p = self._of[variable.name]
+            order = np.argsort(-p, kind="stable")
+            some = ", ".join(f"{variable.labels[i]} {p[i]:.3g}" for i in order[:SHOWN])
+            lines.append(f"{variable.name}: {some}{', …' * (len(p) > SHOWN)}")
+        return "\n".join(lines + ["…"] * (len(self._of) > SHOWN))
+
 
 def _shown(labels: Sequence[Hashable]) -> str:
     """Some labels for a message."""
-    some = ", ".join(repr(label) for label in labels[:8])
-    return f"[{some}{', …' if len(labels) > 8 else ''}]"
+    some = ", ".join(repr(label) for label in labels[:SHOWN])
+    return f"[{some}{', …' if len(labels) > SHOWN else ''}]"
 
 
 def _values(name: str, labels: Iterable[Hashable] | int) -> Sequence[Hashable]:
