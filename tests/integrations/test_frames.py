@@ -249,3 +249,29 @@ def test_answers_that_do_not_fit() -> None:
         errors.ShapeError, match=r"predicted has 2 values for sequence 1 \(\('a', 2\)\), expected 1"
     ):
         frame.with_predictions([["A"] * 3, ["A"] * 2, ["A"] * 2, ["A"] * 2])
+
+
+def test_spans_beside_columns_of_the_same_name() -> None:
+    frame = from_frame(
+        polars.DataFrame({"start": [1, 1], "word": ["a", "b"]}), sequence="start", features="word"
+    )
+    with pytest.raises(errors.ArgumentError, match=r"'start'.*rename it"):
+        frame.span_table([[Span(0, 1, "A", 0.5)]])
+    answer = frame.with_predictions([["A", "B"]], "self")
+    assert answer["self"].to_list() == ["A", "B"]
+
+
+def test_columns_that_tell_no_sequences_apart() -> None:
+    lists = polars.DataFrame({"s": [[1], [2]], "word": ["a", "b"]})
+    with pytest.raises(errors.ArgumentError, match="sequence: the column 's' is of type List"):
+        from_frame(lists, sequence="s", features="word")
+    with pytest.raises(errors.ArgumentError, match=r"features has \['word'\], expected the name"):
+        from_frame(lists, sequence=None, features=[["word"]])  # type: ignore[list-item]
+    numbered = pandas.DataFrame([[1, "a"], [1, "b"], [2, "c"]])  # pandas numbers columns without names
+    for wrong in ({"sequence": 0}, {"features": 1}, {"label": 1}, {"weight": 0}):
+        given = {"sequence": None, "features": "word", **wrong}
+        with pytest.raises(errors.ArgumentError, match=f"{next(iter(wrong))} has [01], expected the name"):
+            from_frame(numbered.assign(word="x"), **given)  # type: ignore[arg-type]
+    twice = pandas.DataFrame([[1, "a", "b"]], columns=["s", "word", "word"])
+    with pytest.raises(errors.ArgumentError, match="several columns of the same name"):
+        from_frame(twice, sequence="s", features="word")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from starlette.testclient import TestClient
 
 from crfkit import CRF, load
 from crfkit.serve.annotations import AnnotatedText, CharacterSpan, RecentTexts
+from crfkit.serve.asking import Asking
 from crfkit.serve.label_config import LabelConfig
 from crfkit.serve.training import fit_annotations
 from crfkit.structures import SpanLabels
@@ -303,6 +305,30 @@ def test_texts_are_forgotten() -> None:
     recent.drop("long")
     recent.drop("long")
     assert len(recent) == 0
+    small = RecentTexts(most=1000, characters=10_000)
+    for number in range(100):  # spans take memory too
+        small.put(str(number), AnnotatedText("ab", (CharacterSpan(0, 1, "x" * 100),) * 10))
+    assert len(small) < 10
+    for number in range(100):
+        small.drop(str(number))
+    assert small._size == 0
+
+
+def test_large_texts_do_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+    read = Asking.read
+
+    def note(*arguments: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return read(*arguments)
+
+    monkeypatch.setattr(Asking, "read", note)
+    text = "Anna lives in Oslo. " * 2000
+    with asking({"names": names()}) as client:
+        assert client.post("/doccano", json={"text": text}).status_code == 200
+        assert client.post("/predict", json=predict_request({"data": {"text": text}})).status_code == 200
+    assert len(threads) == 2
+    assert all(name.startswith("asyncio_") for name in threads)
 
 
 def test_names_of_labels() -> None:

@@ -16,6 +16,8 @@ pytest.importorskip("starlette", reason='needs Starlette: pip install ".[serve]"
 pytest.importorskip("uvicorn", reason='needs uvicorn: pip install ".[serve]"')
 pytest.importorskip("httpx", reason="needs httpx")
 
+from crfkit.serve.errors import RequestError
+from crfkit.serve.json_body import parse_object
 from tests.serve.models import attributes, names, parser
 from tests.serve.servers import RunningServer, exchange, read_all, running, status
 
@@ -96,6 +98,18 @@ def test_bodies(server: RunningServer, what: str) -> None:
         assert 400 <= found < 500 or (path in ("/setup", "/doccano") and found == 200), (path, found)
         if path == "/spans":
             assert found == expected
+
+
+def test_json_at_the_end_of_the_stack() -> None:
+    """A text with a surrogate pair is looked at once more, wherever it stands."""
+    refused = 0
+    for depth in range(400, 1100):
+        body = b'{"x": ' + b"[" * depth + b'"\\ud83d\\ude00"' + b"]" * depth + b"}"
+        try:
+            assert parse_object(body)
+        except RequestError:
+            refused += 1
+    assert refused
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,8 @@ def test_explanations_of_heads(client: TestClient) -> None:
     ask(client, "/explain", 422, model="parser", tokens=[["the", "dog", "sees"]], position=1, label=4)
     ask(client, "/explain", 422, model="parser", tokens=[["the", "dog", "sees"]], position=1, label="dog")
     ask(client, "/explain", 422, model="segmenter", text="thecat")
+    for name in ("pipeline", "names"):
+        ask(client, "/explain", 422, model=name, texts=[])
 
 
 def test_rows_of_columns(client: TestClient) -> None:

@@ -147,7 +147,7 @@ class SequenceFrame:
         """
         return self.with_columns(**{name: predictions})
 
-    def with_columns(self, **columns: Sequence[Any]) -> Any:
+    def with_columns(self, /, **columns: Sequence[Any]) -> Any:
         """The data frame with more columns: for each sequence, one value for each position.
 
         A column of the same name is replaced.
@@ -173,10 +173,13 @@ class SequenceFrame:
             _check_columns(self._frame, "text", [text])
             words = read_features(self._frame, [text], as_text=True)[text]
         names = self._groups.names
-        table: dict[str, list[Any]] = {
-            name: []
-            for name in (*names, "start", "end", "label", "probability", *["text"] * (text is not None))
-        }
+        added = ("start", "end", "label", "probability", *["text"] * (text is not None))
+        if taken := [name for name in names if name in added]:
+            raise ArgumentError(
+                f"the column {taken[0]!r} of the sequences has the name of a column of the table of spans: "
+                "rename it in the frame"
+            )
+        table: dict[str, list[Any]] = {name: [] for name in (*names, *added)}
         for key, rows, found in zip(self._groups.keys, self._groups.rows, spans, strict=True):
             for span in found:
                 values: Iterable[Any] = (*key, span.start, span.end, span.label, span.probability)
@@ -214,7 +217,10 @@ def _read_frame(frame: Any) -> Any:
         import narwhals
     except ImportError:
         raise ImportError("data frames need narwhals: pip install narwhals") from None
-    found = narwhals.from_native(frame, pass_through=True)
+    try:
+        found = narwhals.from_native(frame, pass_through=True)
+    except narwhals.exceptions.DuplicateError:
+        raise ArgumentError("frame has several columns of the same name, expected different names") from None
     if isinstance(found, narwhals.DataFrame):
         return found
     if isinstance(found, narwhals.LazyFrame):
@@ -227,16 +233,25 @@ def _read_frame(frame: Any) -> Any:
 
 
 def _as_names(argument: str, names: str | Sequence[str]) -> list[str]:
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if not listed:
         raise ArgumentError(f"{argument} is empty, expected the name of a column, or a list of them")
+    for name in listed:
+        _check_name(argument, name)
     if len(set(listed)) < len(listed):
         raise ArgumentError(f"{argument} has a column twice: {', '.join(map(str, listed))}")
     return listed
 
 
+def _check_name(argument: str, name: Any) -> None:
+    """Refuse columns without names, which pandas numbers: a number means a row to narwhals."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"{argument} has {name!r}, expected the name of a column, which is a text")
+
+
 def _check_columns(frame: Any, argument: str, names: Sequence[str]) -> None:
     for name in names:
+        _check_name(argument, name)
         if name not in frame.columns:
             known = ", ".join(map(repr, frame.columns)) or "none"
             raise ArgumentError(f"{argument}: the frame has no column {name!r}, only {known}")
@@ -255,6 +270,10 @@ def _gather(frame: Any, names: list[str]) -> _Groups:
         for row, missing in enumerate(frame[name].is_null().to_list()):
             if missing:
                 raise ArgumentError(f"sequence: the column {name!r} has no value in row {row}")
+        if not isinstance(frame[name].to_list()[0], Hashable):
+            raise ArgumentError(
+                f"sequence: the column {name!r} is of type {frame[name].dtype}, expected text or numbers"
+            )
     groups: dict[tuple[Hashable, ...], list[int]] = {}
     for row, key in enumerate(zip(*(frame[name].to_list() for name in names), strict=True)):
         groups.setdefault(key, []).append(row)

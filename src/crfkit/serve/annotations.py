@@ -10,6 +10,7 @@ from crfkit.structures import segment_labels
 
 MOST_TEXTS = 10_000  # that are remembered, the oldest are forgotten
 MOST_CHARACTERS = 20_000_000  # of all of them together
+SPAN = 100  # characters that a span counts for: about the bytes that it takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class AnnotatedText:
 
     text: str
     spans: tuple[CharacterSpan, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """About the memory that it takes, in characters."""
+        return len(self.text) + sum(SPAN + len(span.label) for span in self.spans)
 
     def examples(self, scheme: str) -> tuple[list[list[str]], list[list[Any]]]:
         """The tokens of its sentences, and their labels. A span covers every token that it touches, each once.
@@ -69,15 +75,15 @@ class RecentTexts:
         """Remember a text, and forget the oldest where there are too many."""
         self.drop(key)
         self._texts[key] = text
-        self._size += len(text.text)
+        self._size += text.size
         while len(self._texts) > self._most or (self._size > self._characters and len(self._texts) > 1):
             _, oldest = self._texts.popitem(last=False)
-            self._size -= len(oldest.text)
+            self._size -= oldest.size
 
     def drop(self, key: str) -> None:
         """Forget a text."""
         if (old := self._texts.pop(key, None)) is not None:
-            self._size -= len(old.text)
+            self._size -= old.size
 
     def all(self) -> list[AnnotatedText]:
         """All of them, the oldest first."""

@@ -30,10 +30,7 @@ class Asking:
         question = Question.of(name, request, limits)
         given = Given.of(request, limits)
         version = self.store.get(request.get("model"))
-        if large:
-            documents = await asyncio.to_thread(self.read, version, question, given)
-        else:
-            documents = self.read(version, question, given)
+        documents = await self.read_given(version, question, given, large=large)
         found = {"model": version.name, "version": version.label}
         if name == "explain":
             [[answer]] = await self.ask(version, question, documents[0] if documents else [])
@@ -46,6 +43,14 @@ class Asking:
             for document in documents
         ]
         return {**found, "results": results}
+
+    async def read_given(
+        self, version: Version, question: Question, given: Given, *, large: bool
+    ) -> list[Document]:
+        """The input of a request as the model reads it; in a thread where it is large, so that others need not wait."""
+        if large:
+            return await asyncio.to_thread(self.read, version, question, given)
+        return self.read(version, question, given)
 
     def read(self, version: Version, question: Question, given: Given) -> list[Document]:
         """The input of a request as the model reads it, within the limits."""

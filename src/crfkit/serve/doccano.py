@@ -29,7 +29,7 @@ class Doccano:
         if not isinstance(text, str):
             raise bad_value('text is no string: the body of the request is {"text": "{{ text }}"}')
         version = self.asking.store.get(request.get("model"))
-        [spans] = await ask_spans(self.asking, version, [text])
+        [spans] = await ask_spans(self.asking, version, [text], large=large)
         return {
             "spans": [
                 {

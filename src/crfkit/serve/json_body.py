@@ -106,6 +106,8 @@ def _check_text(value: Any) -> None:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise bad_value("a text has one half of a surrogate pair (\\ud800 to \\udfff) alone") from None
+    except RecursionError:  # writing needs a little more of the stack than reading
+        raise bad_value("the JSON is nested too deeply") from None
 
 
 def _kind(value: Any) -> str:

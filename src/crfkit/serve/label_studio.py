@@ -51,7 +51,7 @@ class LabelStudio:
             raise too_large(f"there are {len(tasks):,} tasks, expected at most {limits.max_texts:,}")
         config = LabelConfig.parse(request.get("label_config"))
         texts = [config.text_of(task, n) for n, task in enumerate(tasks)]
-        spans = await ask_spans(self.asking, version, texts)
+        spans = await ask_spans(self.asking, version, texts, large=large)
         for task, text in zip(tasks, texts, strict=True):
             if (key := _task_key(version.name, task.get("id"))) is not None:
                 self._tasks.put(key, AnnotatedText(text))
@@ -154,10 +154,12 @@ class LabelStudio:
         self._texts(version).put(key, AnnotatedText(text, spans))
 
 
-async def ask_spans(asking: Asking, version: Version, texts: list[str]) -> list[list[dict[str, Any]]]:
+async def ask_spans(
+    asking: Asking, version: Version, texts: list[str], *, large: bool
+) -> list[list[dict[str, Any]]]:
     """The spans of the best labels of each text, with their probabilities and characters."""
     question = Question("spans", decode="viterbi" if isinstance(version.model, ServedCRF) else None)
-    documents = asking.read(version, question, Given("texts", texts))
+    documents = await asking.read_given(version, question, Given("texts", texts), large=large)
     answers = iter(await asking.ask(version, question, [item for document in documents for item in document]))
     return [
         [span for _ in document for sentence in next(answers) for span in sentence["spans"]]

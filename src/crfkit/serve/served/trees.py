@@ -135,7 +135,7 @@ class ServedPipeline(ServedModel):
 
     def _explain(self, question: Question, documents: list[list[Sentence]]) -> dict[str, Any]:
         assert self.parser is not None
-        items = [Item(len(sentence.words), sentence) for sentence in documents[0]]
+        items = [Item(len(sentence.words), sentence) for found in documents[:1] for sentence in found]
         [sentence] = self.pipeline.predict([only_item(question, items).inputs])
         return explain_arc(self.parser, question, sentence)
 
