@@ -85,6 +85,7 @@ nb::dict as_dict(MapSolution& solution) {
     out["converged"] = solution.converged;
     out["score"] = solution.score;
     out["bound"] = solution.bound;
+    out["scale"] = solution.scale;
     out["iterations"] = solution.iterations;
     out["bounds"] = new_array(std::move(solution.bounds));
     out["best"] = new_array(std::move(solution.best));

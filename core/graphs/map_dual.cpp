@@ -69,6 +69,7 @@ class MapSolver {
             if (graph_.scope(f).size() > 1)
                 tables_.push_back({{graph_.scope(f).begin(), graph_.scope(f).end()}, {begin, end}});
         }
+        result_.scale = std::min(1.0, magnitude_);
         result_.score = kMinusInfinity;
         result_.bound = std::numeric_limits<double>::infinity();
     }
@@ -99,7 +100,11 @@ class MapSolver {
     bool is_done() const {
         return !result_.possible || result_.optimal || result_.iterations >= options_.max_iterations;
     }
-    double slack() const { return options_.tolerance * std::max(1.0, std::abs(result_.score)); }
+    // Without an assignment nothing is proved.
+    bool meets() const {
+        const double slack = options_.tolerance * std::max(result_.scale, std::abs(result_.score));
+        return result_.score > kMinusInfinity && result_.bound - result_.score <= slack;
+    }
 
     // Passes, until the bound falls no further.
     void run(ClusterGraph& clusters, bool is_last) {
@@ -122,7 +127,7 @@ class MapSolver {
             if (is_done()) return;
             const double gap = result_.best.empty() ? std::abs(result_.bound) : result_.bound - result_.score;
             result_.converged = epsilon == 0 && bounds.size() > kLookBack &&
-                                bounds[bounds.size() - 1 - kLookBack] - result_.bound < kLeastGain * gap;
+                                bounds[bounds.size() - 1 - kLookBack] - result_.bound <= kLeastGain * gap;
             if (result_.converged) return;
             clusters.backward(epsilon);
             epsilon = epsilon / 2 > lowest ? epsilon / 2 : 0;
@@ -133,7 +138,7 @@ class MapSolver {
         // numbers that were moved are rounded each time
         bound += constant_ + static_cast<double>(result_.iterations) * kRounding * magnitude_;
         if (bound < result_.bound) result_.bound = bound;
-        result_.optimal = result_.bound - result_.score <= slack();
+        result_.optimal = meets();
     }
     void consider(std::vector<std::int32_t> values) {
         if (!is_possible(values)) {
@@ -149,7 +154,7 @@ class MapSolver {
     void keep(std::vector<std::int32_t> values) {
         result_.score = search_.climb(values);
         result_.best = std::move(values);
-        result_.optimal = result_.bound - result_.score <= slack();
+        result_.optimal = meets();
     }
     bool is_possible(std::span<const std::int32_t> values) const {
         for (std::size_t v = 0; v < values.size() && !allowed_.empty(); ++v)
@@ -178,7 +183,8 @@ class MapSolver {
             for (int i = 0; i < kRegions && left > 0 && !result_.optimal; ++i, --left) {
                 const std::int64_t centre = below(n);
                 search_.renew(values, centre, kSmallestRegion + below(kLargestRegion - kSmallestRegion));
-                const double after = search_.score(values);
+                // clusters that were split may leave a variable no value but one that is excluded
+                const double after = is_possible(values) ? search_.score(values) : kMinusInfinity;
                 if (after > result_.score) keep(values);
                 if (after != result_.score) values = result_.best;  // as good: go on from there
             }

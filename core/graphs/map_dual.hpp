@@ -21,6 +21,7 @@ struct MapSolution {
     bool possible = true;  // false: no assignment is; nothing else is set
     bool optimal = false, converged = false;
     double score = 0, bound = 0;
+    double scale = 1;  // below which a score is 0, for what is relative to it: 1, or less if all scores are
     std::int64_t iterations = 0;
     std::vector<double> bounds;      // the lowest so far, after each pass
     std::vector<std::int32_t> best;  // [V]; empty if none was found

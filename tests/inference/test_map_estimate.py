@@ -157,6 +157,56 @@ def test_trees_are_solved_with_a_certificate() -> None:
         np.testing.assert_allclose(result.score, max(GraphOracle(graph).scores), rtol=1e-9)
 
 
+def test_what_a_junction_tree_solves_cheaply_is_solved_by_it() -> None:
+    """Hard couplings on a grid that is narrow enough; with small clusters there are bounds alone."""
+    graph = ising(8, 3.0, 0.3)
+    exact = map_estimate(graph)
+    assert (exact.optimal, exact.converged, exact.iterations) == (True, True, 0)
+    assert exact.status == "optimal: by exact inference"
+    assert (exact.score, exact.bound) == (decode(graph).score,) * 2
+    relaxed = map_estimate(graph, cluster_size=1)
+    assert relaxed.iterations > 0
+    assert relaxed.bound > exact.score + 1
+    fixed = map_estimate(graph, allowed={0: 1, 5: 0})
+    assert (fixed.iterations, fixed.score) == (0, decode(graph, allowed={0: 1, 5: 0}).score)
+
+
+def pigeons(n: int) -> FactorGraph:
+    """n + 1 pigeons in n holes, which is impossible but takes long to see, and other variables beside them."""
+    differ = np.where(np.eye(n, dtype=bool), -np.inf, 0.0)
+    pairs = [(a, b) for a in range(n + 1) for b in range(a)]
+    random = np.random.default_rng(3)
+    more = [(n + 1 + a, n + 1 + b) for a in range(6) for b in range(a)]
+    tables = [differ] * len(pairs) + [random.normal(size=(3, 3)) for _ in more]
+    return FactorGraph.from_arrays([n] * (n + 1) + [3] * 6, pairs + more, tables)
+
+
+def test_the_bound_falls_though_no_assignment_is_found() -> None:
+    result = map_estimate(pigeons(10), cluster_size=1)
+    assert result.output is None
+    assert result.converged
+    assert not result.optimal
+    assert result.iterations > 5
+
+
+def test_scores_that_are_all_small_have_proofs_as_strict_as_others() -> None:
+    large, small = (map_estimate(ising(24, 2.0 * f, 0.3 * f), max_iterations=5) for f in (1.0, 1e-12))
+    assert not large.optimal
+    assert not small.optimal
+    assert large.gap > 1e-3 * large.score
+    assert small.gap > 1e-3 * small.score
+    tree = FactorGraph.from_arrays([2, 2], [(0, 1)], [[[0.0, 2e-12], [1e-12, 0.0]]])
+    for cluster_size in (1, 65536):
+        assert map_estimate(tree, cluster_size=cluster_size).optimal
+
+
+def test_a_gap_within_a_wide_tolerance_is_no_proof() -> None:
+    result = map_estimate(ising(24, 1.0, 0.3), tolerance=0.5)
+    assert result.converged
+    assert not result.optimal
+    assert result.status.startswith("within the tolerance after ")
+
+
 def test_nothing_found_is_not_optimal() -> None:
     none = MapResult(None, -math.inf, math.inf, converged=False, residual=1.0, iterations=1.0, status="")
     assert not none.optimal

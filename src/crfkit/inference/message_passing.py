@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from crfkit import _core
 from crfkit.errors import ArgumentError
+from crfkit.inference.factor_graph import FactorGraphProblem
 from crfkit.inference.graph_scores import GraphScores, check_counts, check_tolerance
 from crfkit.structures import Assignment, FactorGraph, GraphMarginals
 
 Schedule = Literal["residual", "sequential", "synchronous"]
 SCHEDULES = ("residual", "sequential", "synchronous")
+_EXACT_MEMORY = 64e6  # bytes, of exact inference in place of bounds
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class MapResult:
     residual: float
     iterations: float
     status: str
+    scale: float = 1.0  # below which a score is 0, for what is relative to it: 1, or less if all scores are
 
     @property
     def gap(self) -> float:
@@ -54,7 +57,7 @@ class MapResult:
     @property
     def optimal(self) -> bool:
         """Whether the bound proves that no assignment scores more, up to rounding."""
-        return self.output is not None and self.gap <= 1e-9 * max(1.0, abs(self.score))
+        return self.output is not None and self.gap <= 1e-9 * max(self.scale, abs(self.score))
 
 
 def belief_propagation(
@@ -154,6 +157,9 @@ def map_estimate(
     gap, relative to the score; `converged` says that the gap is that small, or that the bound fell no further. `residual`
     is the gap. The same graph always has the same result.
 
+    Where exact inference takes at most (cluster_size / 16)² operations and 64 MB, the answer is that of `decode`, after 0
+    iterations.
+
     >>> graph = FactorGraph.from_arrays([2, 2], [(0, 1), (0,)], [[[0.0, 2.0], [2.0, 0.0]], [0.0, 1.0]], ["a", "b"])
     >>> result = map_estimate(graph)
     >>> dict(result.output), result.score, result.optimal
@@ -162,29 +168,62 @@ def map_estimate(
     check_tolerance(tolerance)
     check_counts(max_iterations=max_iterations, cluster_size=cluster_size)
     problem = GraphScores.of(graph, allowed)
+    exact = _exact_answer(graph, allowed, (cluster_size / 16) ** 2)
+    if exact is not None:
+        return exact
     run = problem.checked(
         _core.solve_map(
             problem.core, problem.scores, problem.allowed, max_iterations, tolerance, float(cluster_size)
         )
     )
     output = problem.assignment(run["best"]) if run["score"] > -math.inf else None
-    gap = max(0.0, run["bound"] - run["score"])
-    if output is None:
-        status = "no possible assignment was found"
-    elif run["optimal"]:
-        status = f"optimal: the bound meets the score after {run['iterations']} iterations"
-    else:
-        ended = "the bound falls no further" if run["converged"] else "not converged"
-        status = f"{ended} after {run['iterations']} iterations: gap {gap:.3g}"
-    return MapResult(
+    bound = max(run["bound"], run["score"])
+    result = MapResult(
         output=output,
         score=run["score"],
-        bound=max(run["bound"], run["score"]),
+        bound=bound,
         converged=run["optimal"] or run["converged"],
-        residual=gap,
+        residual=max(0.0, bound - run["score"]),
         iterations=float(run["iterations"]),
-        status=status,
+        status="",
+        scale=run["scale"],
     )
+    return replace(result, status=_map_status(result, within=run["optimal"]))
+
+
+def _exact_answer(
+    graph: FactorGraph, allowed: Mapping[Any, Any] | None, most_operations: float
+) -> MapResult | None:
+    """The best assignment by a junction tree, where that takes few operations and little memory."""
+    if 8 * float(graph.tables.cardinalities.sum()) > _EXACT_MEMORY:
+        return None
+    problem = FactorGraphProblem(graph, None, allowed, _EXACT_MEMORY)
+    tree = problem.tree
+    if not tree.complete or tree.bytes > _EXACT_MEMORY or tree.operations > most_operations:
+        return None
+    best = problem.decode()
+    return MapResult(
+        output=best.output,
+        score=best.score,
+        bound=best.score,
+        converged=True,
+        residual=0.0,
+        iterations=0.0,
+        status="optimal: by exact inference",
+    )
+
+
+def _map_status(result: MapResult, *, within: bool) -> str:
+    """`within`: the gap is within the tolerance, which may be larger than that of a proof."""
+    after = f"after {result.iterations:.0f} iterations"
+    if result.output is None:
+        return "no possible assignment was found"
+    if result.optimal:
+        return f"optimal: the bound meets the score {after}"
+    if within:
+        return f"within the tolerance {after}: gap {result.gap:.3g}"
+    ended = "the bound falls no further" if result.converged else "not converged"
+    return f"{ended} {after}: gap {result.gap:.3g}"
 
 
 def _run(
