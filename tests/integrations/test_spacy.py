@@ -18,6 +18,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from crfkit.integrations.spacy import CRFComponent, docs_to_sentences, docs_to_sequences, train
+from crfkit.integrations.spacy.annotation import set_trees
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.*W0")
 
@@ -281,6 +282,17 @@ def test_models_of_treebanks(model: Any, tmp_path: Path) -> None:
         if isinstance(model, Pipeline):
             assert [token.head.i for token in doc] == [1, 2, 2, 2]
             assert all(0.0 < token._.head_probability <= 1.0 for token in doc)
+
+
+@pytest.mark.parametrize("n_before", [0, 1, 2, 3])
+def test_white_space_before_the_first_word_is_part_of_its_tree(n_before: int) -> None:
+    words = [*["\n"] * n_before, "dogs", "\n", "\n", "bark", "\n"]
+    doc = Doc(spacy.blank("en").vocab, words=words)
+    tree = [crfkit.data.Word("dogs", head=2, deprel="nsubj"), crfkit.data.Word("bark", head=0, deprel="root")]
+    k = n_before
+    set_trees(doc, [([doc[k], doc[k + 3]], tree)])
+    assert [token.head.i for token in doc] == [*[k] * k, k + 3, k, k + 1, k + 3, k + 3]
+    assert len(list(doc.sents)) == 1
 
 
 def test_errors_go_to_the_handler_of_spacy(trained: Any) -> None:

@@ -94,7 +94,7 @@ def set_words(tokens: Sequence[Token], words: Sequence[Word]) -> None:
 
 
 def set_trees(doc: Doc, sentences: Sequence[tuple[Sequence[Token], Sequence[Word]]]) -> None:
-    """Set the heads and relations of all tokens; one of white space hangs on the token before it."""
+    """Set the heads and relations of all tokens; one of white space hangs on the token before it, or on the first word."""
     heads = np.zeros(len(doc), dtype=np.int64)  # [T] relative to the token
     relations = [""] * len(doc)
     for tokens, words in sentences:
@@ -103,9 +103,10 @@ def set_trees(doc: Doc, sentences: Sequence[tuple[Sequence[Token], Sequence[Word
             heads[token.i] = head - token.i
             relations[token.i] = "ROOT" if word.head == 0 and word.deprel == "root" else word.deprel
     known = {token.i for tokens, _ in sentences for token in tokens}
+    first = min(known, default=0)
     for token in doc:
         if token.i not in known:
-            heads[token.i] = -1 if token.i else min(1, len(doc) - 1)
+            heads[token.i] = -1 if token.i > first else first - token.i
             relations[token.i] = "dep"
     ids = [doc.vocab.strings.add(relation) for relation in relations]
     doc.from_array([HEAD, DEP], np.array([heads.astype(np.uint64), np.array(ids, dtype=np.uint64)]).T)
