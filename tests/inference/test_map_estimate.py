@@ -207,6 +207,30 @@ def test_a_gap_within_a_wide_tolerance_is_no_proof() -> None:
     assert result.status.startswith("within the tolerance after ")
 
 
+@pytest.mark.parametrize("seed", [6, 27, 44, 52])
+def test_local_search_takes_no_value_that_is_not_allowed(seed: int) -> None:
+    """Value 0 scores much and is excluded for most variables; others exclude each other, but for one known assignment."""
+    random, n = np.random.default_rng(seed), 29
+    known = random.integers(1, 4, size=n)
+    pairs = [(a, b) for b in range(n) for a in range(b)]
+    tables = []
+    for a, b in pairs:
+        table = np.where(random.random((4, 4)) < 0.4, -np.inf, random.normal(size=(4, 4)))
+        table[0] = np.where(random.random(4) < 0.02, -np.inf, 3.0)
+        table[:, 0] = np.where(random.random(4) < 0.02, -np.inf, 3.0)
+        table[known[a], known[b]] = random.normal()
+        tables.append(table)
+    graph = FactorGraph.from_arrays([4] * n, pairs, tables)
+    allowed = {v: {1, 2, 3} for v in range(n) if v % 10}
+    result = map_estimate(graph, allowed=allowed, max_iterations=1, cluster_size=4096)
+    assert result.output is not None
+    values = result.output.ids
+    assert all(values[v] > 0 for v in allowed)
+    own = sum(table[values[a], values[b]] for (a, b), table in zip(pairs, tables, strict=True))
+    np.testing.assert_allclose(result.score, own, rtol=1e-12)
+    assert result.bound >= sum(t[known[a], known[b]] for (a, b), t in zip(pairs, tables, strict=True))
+
+
 def test_nothing_found_is_not_optimal() -> None:
     none = MapResult(None, -math.inf, math.inf, converged=False, residual=1.0, iterations=1.0, status="")
     assert not none.optimal
