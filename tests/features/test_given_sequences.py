@@ -167,6 +167,7 @@ def test_no_list_of_sequences_of_features(lists: CRF, X: Any, message: str) -> N
             "y of sequence 0 is 'D', expected a list of labels; y has a list for each sequence: write [y] for a single one",
         ),
         ([None, *TAGS[1:]], "y of sequence 0 is None, expected a list of labels, with None where a label is unknown"),
+        (None, "y is None, expected a list with a list of labels for each sequence"),
         (
             DataFrame(),
             "y is a DataFrame with the columns sentence, word, expected a list with a list of labels for each sequence; "
@@ -186,14 +187,6 @@ def test_no_lists_of_labels(tagger: CRF, y: Any, message: str) -> None:
     for ask in (CRF(features="pos").fit, tagger.score, tagger.log_probability):
         assert said(ask, WORDS, y).startswith(message)
     assert said(CRF(features="pos").fit, WORDS, TAGS, dev=(WORDS, y)).startswith("dev " + message)
-
-
-def test_no_labels(tagger: CRF) -> None:
-    for ask in (CRF(features="pos").fit, tagger.score, tagger.log_probability):
-        assert said(ask, WORDS, None).startswith("y is missing, expected the labels of each sequence of X")
-    assert said(CRF(features="pos").fit, WORDS, TAGS, dev=(WORDS, None)).startswith(
-        "dev y is None, expected a list"
-    )
 
 
 @pytest.mark.parametrize(

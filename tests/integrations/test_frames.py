@@ -235,7 +235,7 @@ def test_frames_without_labels() -> None:
     assert crf.predict(frame) == crf.predict(frame.X)
     with pytest.raises(errors.UnsupportedError, match="sample_weight was given"):
         CRF().fit(read(polars.DataFrame), sample_weight=[1, 1, 1, 1])
-    with pytest.raises(errors.ArgumentError, match="y is missing"):
+    with pytest.raises(errors.InputError, match="y is None, expected a list with a list of labels"):
         CRF().fit([[["a"]]])
 
 

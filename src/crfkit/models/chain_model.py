@@ -175,5 +175,5 @@ class ChainModel:
                 f"dev sequence {n}, position {i}: the label {label!r} does not occur in training; "
                 f"such labels count as errors, at {len(unknown):,} position{'s' * (len(unknown) > 1)}",
                 UnknownLabels,
-                stacklevel=6,
+                stacklevel=7,
             )

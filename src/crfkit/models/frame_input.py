@@ -3,7 +3,7 @@
 from typing import Any
 
 from crfkit.data import SequenceFrame
-from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.errors import UnsupportedError
 
 
 def read_positions(X: Any, *, as_text: bool) -> Any:
@@ -21,8 +21,6 @@ def read_examples(X: Any, y: Any, sample_weight: Any, *, as_text: bool) -> tuple
             sample_weight = X.sample_weight
         elif X.sample_weight is not None:
             raise UnsupportedError("sample_weight was given, and the frame has a column of weights")
-    elif y is None:
-        raise ArgumentError("y is missing, expected the labels of each sequence of X")
     return read_positions(X, as_text=as_text), y, sample_weight
 
 

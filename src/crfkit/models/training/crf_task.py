@@ -55,14 +55,14 @@ class CRFTask:
         given = TrainingInput(X, examples.y, examples.allowed, settings, template, n_threads, base)
         found = given.learn()
         if reason := found.model.find_unsavable():
-            warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=4)
-        warn_of_training_data(found.model, settings.min_count, stacklevel=4)
+            warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=5)
+        warn_of_training_data(found.model, settings.min_count, stacklevel=5)
         kept = found.kept
         if not kept.all():
             warnings.warn(
                 f"{np.count_nonzero(~kept):,} of {len(kept):,} training sequences lie outside the bigrams and were left out",
                 SequencesSkipped,
-                stacklevel=4,
+                stacklevel=5,
             )
         dev = plan.dev
         if dev is not None and len(dev) > 2:
