@@ -17,6 +17,7 @@
 #include "losses/chain_loss.hpp"
 #include "patterns/pattern_loss.hpp"
 #include "training/objective.hpp"
+#include "training/sharded_loss.hpp"
 #include "trees/tree_loss.hpp"
 
 namespace nb = nanobind;
@@ -73,6 +74,14 @@ void bind_kinds(nb::module_& m) {
             return tree_loss(std::move(layout), std::move(treebank), std::move(trees), one_root, n_threads);
         },
         "layout"_a, "treebank"_a, "heads"_a, "labels"_a, "weights"_a, "one_root"_a, "n_threads"_a);
+    m.def(
+        "sharded_loss",
+        [](std::vector<std::shared_ptr<DataLoss>> losses) -> std::unique_ptr<DataLoss> {
+            auto shards = std::make_unique<ShardsInMemory>(losses);
+            return std::make_unique<ShardedLoss>(std::move(shards), losses[0]->n_weights,
+                                                 losses[0]->n_threads);
+        },
+        "losses"_a);
 }
 
 }  // namespace
@@ -80,7 +89,8 @@ void bind_kinds(nb::module_& m) {
 void bind_losses(nb::module_& m) {
     nb::class_<DataLoss>(m, "DataLoss")
         .def_ro("n_weights", &DataLoss::n_weights)
-        .def_ro("n_sequences", &DataLoss::n_sequences);
+        .def_ro("n_sequences", &DataLoss::n_sequences)
+        .def_prop_ro("shard_ptr", &DataLoss::shard_ptr);
     nb::class_<PythonSlices>(m, "FunctionSlices")
         .def(nb::init<std::int64_t, nb::callable, nb::callable>(), "n_slices"_a, "slice"_a, "slice_of"_a);
     bind_kinds(m);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "training/blocked_evaluator.hpp"
 #include "training/mistakes.hpp"
@@ -38,6 +39,9 @@ class DataLoss {
     virtual const SequenceSource& sequences() = 0;
     // Decoded outputs against the right ones, at weights w [D], which must outlive it, as must this.
     virtual std::unique_ptr<Mistakes> mistakes(const double* w) = 0;
+    // The sequences ptr[i]..ptr[i+1]−1 lie together: methods that visit single sequences visit all of these
+    // before others.
+    virtual std::vector<std::int64_t> shard_ptr() const { return {0, n_sequences}; }
 
     const std::int64_t n_weights;    // D
     const std::int64_t n_sequences;  // N

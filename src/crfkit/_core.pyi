@@ -239,7 +239,10 @@ class DataLoss:  # Σ_n weight_n (log Z_n − log Z_gold,n)
     def n_weights(self) -> int: ...
     @property
     def n_sequences(self) -> int: ...
+    @property
+    def shard_ptr(self) -> list[int]: ...
 
+def sharded_loss(losses: list[DataLoss]) -> DataLoss: ...  # added in the order of `objective.add_in_tree`
 def chain_loss(
     layout: Layout,
     design: Design,

@@ -8,7 +8,8 @@ Z_gold sums over the outputs that the annotation allows: a single one when all l
 and is left to the optimizer, which reads `l1`.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,30 @@ from crfkit import _core
 Float64s = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Loss = _core.DataLoss  # of a chain, feature functions, patterns or trees over a data set
+Summand = TypeVar("Summand", float, Float64s)
+
+
+def add_in_tree(parts: Sequence[Summand]) -> Summand:
+    """The sum of what shards give (values, gradients, Hessian–vector products), in the order that is the same everywhere.
+
+    It is a binary tree that the number n of the parts alone decides: with m the largest power of two below n,
+
+        sum(parts[:n]) = sum(parts[:m]) + sum(parts[m:])
+
+    So parts that some process has added up in the form of such a subtree give the same bits as all of them, one by one.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    m = 1 << ((len(parts) - 1).bit_length() - 1)
+    return add_in_tree(parts[:m]) + add_in_tree(parts[m:])
+
+
+def sum_losses(losses: Sequence[Loss]) -> Loss:
+    """The loss of a data set from those of its shards, of the same weights; answers are added as `add_in_tree` adds.
+
+    One loss is given back as it is. Its sequences are those of the shards, one after the other.
+    """
+    return losses[0] if len(losses) == 1 else _core.sharded_loss(list(losses))
 
 
 class Objective:
@@ -34,6 +59,7 @@ class Objective:
         self.l1, self.l2 = _strength(l1), _strength(l2)
         self.n_weights = loss.n_weights  # D
         self.n_sequences = loss.n_sequences  # N
+        self.shard_ptr = loss.shard_ptr  # the first sequence of each shard, and N
         self._core = _core.Objective(loss, np.atleast_1d(self.l2))
 
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import AveragedPerceptron
+from crfkit.objective import Objective, add_in_tree, sum_losses
 from tests.optimizers.passes import online_pass, sgd_pass
 from tests.oracles.trained import L2, ROWS, Trained, trained
 
@@ -100,6 +101,53 @@ def a_mistake_is_the_best_output_in_place_of_the_right_one(problem: Trained) -> 
         assert loss == pytest.approx(weight * (scores[best] - scores[right]), rel=1e-9, abs=1e-9)
         step = weight * (outputs.counts[right] - outputs.counts[best])
         np.testing.assert_allclose(state["weights"] - problem.w, step, rtol=0, atol=1e-9)
+
+
+@law
+def shards_are_added_in_their_order(problem: Trained) -> None:
+    """Shards of the same sequences, with the bits of plain NumPy; a pass over all of them is one over each."""
+    n_shards = 3
+    value, gradient, product = problem.enumerated()
+    for single_precision, n_threads in ((False, 1), (False, 2), (True, 4)):
+        exact = {"single_precision": single_precision, "n_threads": n_threads}
+        one = Objective(problem.loss(**exact), l2=0.0)
+        sharded = Objective(sum_losses([problem.loss(**exact) for _ in range(n_shards)]), l2=0.0)
+        if single_precision:
+            assert sharded.refine() == one.refine()
+            assert not sharded.refine()
+        found, slope = sharded.value_and_gradient(problem.w)
+        moved = sharded.hessian_vector(problem.w, problem.v)
+        part, part_slope = one.value_and_gradient(problem.w)
+        assert found == add_in_tree([part] * n_shards)
+        assert np.array_equal(slope, add_in_tree([part_slope] * n_shards))
+        part_moved = one.hessian_vector(problem.w, problem.v)
+        assert np.array_equal(moved, add_in_tree([part_moved] * n_shards))
+        assert found == pytest.approx(n_shards * (value - 0.5 * L2 * problem.w @ problem.w), rel=1e-11)
+        np.testing.assert_allclose(slope, n_shards * (gradient - L2 * problem.w), rtol=0, atol=1e-8)
+        np.testing.assert_allclose(moved, n_shards * (product - L2 * problem.v), rtol=0, atol=1e-7)
+
+
+@law
+def passes_over_shards_visit_their_sequences(problem: Trained) -> None:
+    """Sequence n of shard i is number i N + n, for steps along gradients and after mistakes."""
+    n = len(problem.outputs)
+    exact = {"single_precision": False, "n_threads": 2}
+    one = Objective(problem.loss(**exact), l2=0.1)
+    sharded = Objective(sum_losses([problem.loss(**exact) for _ in range(3)]), l2=0.3)
+    assert sharded.shard_ptr == [0, n, 2 * n, 3 * n]
+    order = np.random.default_rng(1).permutation(n).astype(np.int32)
+    shards = order + n * (np.arange(n, dtype=np.int32) % 3)
+    rates = np.full(n, 0.1)
+    for batch in (1, 2):
+        steps = rates[: (n + batch - 1) // batch]
+        loss, moved, _ = sgd_pass(one, problem.w, order, steps, batch=batch)
+        sharded_loss, sharded_moved, _ = sgd_pass(sharded, problem.w, shards, steps, batch=batch)
+        assert sharded_loss == loss
+        np.testing.assert_allclose(sharded_moved, moved, rtol=1e-13, atol=1e-14)  # the penalty is rounded
+    loss, state = online_pass(one, AveragedPerceptron(), problem.w, order)
+    sharded_loss, sharded_state = online_pass(sharded, AveragedPerceptron(), problem.w, shards)
+    assert (sharded_loss, sharded_state["weights"].tobytes()) == (loss, state["weights"].tobytes())
+    assert sharded.n_residuals() == 3 * one.n_residuals()
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from crfkit.features.presets import PRESETS, count_columns, preset, preset_note
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
 from crfkit.features.segment_templates import SegmentTemplate
+from crfkit.features.shards import SHARD_SIZE, ShardCutter, cut_shards
 from crfkit.features.span_lists import without_spans
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
 from crfkit.features.templates import NAMED_LINE, Template
@@ -74,6 +75,7 @@ __all__ = [
     "OFF_PATH",
     "ON_PATH",
     "PRESETS",
+    "SHARD_SIZE",
     "UNKNOWN",
     "WORD_COST",
     "Annotation",
@@ -113,6 +115,7 @@ __all__ = [
     "SegmentCells",
     "SegmentMap",
     "SegmentTemplate",
+    "ShardCutter",
     "Slice",
     "Strength",
     "TagDictionary",
@@ -131,6 +134,7 @@ __all__ = [
     "check_trees",
     "count_columns",
     "crossing_share",
+    "cut_shards",
     "encode_allowed",
     "encode_paths",
     "encode_sentences",

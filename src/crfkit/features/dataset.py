@@ -4,8 +4,8 @@ Shapes: N sequences, T positions in all sequences together, K columns of a dense
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,14 @@ class FeatureList(NamedTuple):
     position_ptr: Int64s  # [T + 1]
     ids: Int32s  # [nnz]
     values: Float64s | None  # [nnz], or None when every value is 1
+
+    def between(self, begin: int, end: int) -> "FeatureList":
+        """The features of the positions `begin`, …, `end` − 1 alone; nothing but the pointers is copied."""
+        ptr = self.position_ptr[begin : end + 1]
+        first, last = int(ptr[0]), int(ptr[-1])
+        return FeatureList(
+            ptr - first, self.ids[first:last], None if self.values is None else self.values[first:last]
+        )
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,20 @@ class Dataset:
         """T, over all sequences."""
         return int(self.sequence_ptr[-1])
 
+    def between(self, first: int, last: int) -> Self:
+        """The sequences `first`, …, `last` − 1 alone, as views."""
+        ptr = self.sequence_ptr[first : last + 1]
+        begin, end = int(ptr[0]), int(ptr[-1])
+        return replace(
+            self,
+            sequence_ptr=ptr - begin,
+            states=self.states.between(begin, end),
+            arcs=None if self.arcs is None else self.arcs.between(begin, end),
+            dense={name: block[begin:end] for name, block in self.dense.items()},
+            allowed=None if self.allowed is None else self.allowed.between(begin, end),
+            inputs=None if self.inputs is None else self.inputs[first:last],
+        )
+
 
 class Annotation(NamedTuple):
     """What is known of the right labels, position by position."""
@@ -54,6 +76,12 @@ class Annotation(NamedTuple):
     def set_arrays(self) -> tuple[Int64s | None, Int32s | None]:
         """The sets as the core takes them: where those of each position begin, [T + 1], and their labels."""
         return (None, None) if self.sets is None else (self.sets.position_ptr, self.sets.labels)
+
+    def between(self, begin: int, end: int) -> "Annotation":
+        """That of the positions `begin`, …, `end` − 1 alone."""
+        return Annotation(
+            self.labels[begin:end], None if self.sets is None else self.sets.between(begin, end)
+        )
 
 
 def sequence_weights(given: npt.ArrayLike | None, n: int) -> Float64s:

@@ -62,7 +62,13 @@ class FunctionData:
     """A data set with feature functions. `slices` goes through it once."""
 
     def __init__(
-        self, function_map: FunctionMap, dataset: Dataset, n_threads: int, *, learn: bool = False
+        self,
+        function_map: FunctionMap,
+        dataset: Dataset,
+        n_threads: int,
+        *,
+        learn: bool = False,
+        memory: int | None = None,  # bytes for slices that are kept; None: what the functions say
     ) -> None:
         if dataset.inputs is None:
             raise ArgumentError("the data set has no inputs that feature functions could look at")
@@ -71,7 +77,7 @@ class FunctionData:
         self.inputs = dataset.inputs
         self.n_threads = n_threads
         self._kept: list[_Draft | Slice] = []
-        self._memory_left = function_map.functions.memory
+        self._memory_left = function_map.functions.memory if memory is None else memory
         self._ranges = list(self._cut())
         if learn:
             self._learn()

@@ -6,8 +6,8 @@ Shapes: N lattices, T arcs in all lattices together. Arcs are the positions of t
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,18 @@ class LatticeDataset(Dataset):
     label_ids: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))  # [T]
     arc_labels: tuple[Hashable, ...] = ()  # in the order of their first occurrence
     exists: Bools | None = None  # [T] which arcs `allowed` leaves; None: all
+
+    def between(self, first: int, last: int) -> Self:
+        """The lattices `first`, …, `last` − 1 alone, as views."""
+        arcs = slice(int(self.sequence_ptr[first]), int(self.sequence_ptr[last]))
+        return replace(
+            super().between(first, last),
+            lengths=self.lengths[first:last],
+            starts=self.starts[arcs],
+            ends=self.ends[arcs],
+            label_ids=self.label_ids[arcs],
+            exists=None if self.exists is None else self.exists[arcs],
+        )
 
 
 def read_lattices(X: Any) -> list[WordLattice]:

@@ -13,7 +13,15 @@ from crfkit.arrays import Float64s
 from crfkit.data import SequenceFrame
 from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
-from crfkit.features import Encoder, FacetsOf, FeatureFunctions, FeatureMap, TagDictionary, Template
+from crfkit.features import (
+    SHARD_SIZE,
+    Encoder,
+    FacetsOf,
+    FeatureFunctions,
+    FeatureMap,
+    TagDictionary,
+    Template,
+)
 from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
@@ -157,6 +165,7 @@ class CRF(Estimator, Generic[Label]):
         time_budget: float | None = None,
         start: "CRF[Any] | str | os.PathLike[str] | None" = None,
         checkpoint: Checkpoint | None = None,
+        shard_size: int | None = None,
         verbose: bool | int | str = False,
     ) -> Self:
         """Train on sequences X of positions and y of labels.
@@ -177,6 +186,9 @@ class CRF(Estimator, Generic[Label]):
         goes on from there after an interruption, with the same bits. A checkpoint of other data or other settings is
         refused.
 
+        Data of more than `shard_size` positions (None: 1,048,576) are cut into shards, whose losses are added in a fixed
+        order: the last bits of the result depend on this number, and on nothing else that is not the data or a setting.
+
         `verbose` (True or 1) writes what training does to the error stream, with 2 every iteration; "live"
         shows a plot that changes in a notebook, and a line that changes on a terminal. The logger "crfkit" gets
         the same records, with or without it.
@@ -190,7 +202,9 @@ class CRF(Estimator, Generic[Label]):
         if isinstance(dev, tuple) and len(dev) > 1:
             dev = (*kind.read_labels(dev[0], dev[1], self.structure, "dev "), *dev[2:])
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
-        task = CRFTask(self._settings(), Examples(X, y, sample_weight, allowed))
+        examples = Examples(X, y, sample_weight, allowed)
+        size = SHARD_SIZE if shard_size is None else shard_size
+        task = CRFTask(self._settings(), examples, shard_size=size)
         if kind.growth(self.structure) is None:
             self._keep(train(task, plan))
         else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.optimizers.protocols import Vector
-from crfkit.optimizers.stochastic import Order, StochasticObjective, penalty
+from crfkit.optimizers.stochastic import Order, StochasticObjective, penalty, shuffled
 
 SAMPLE = 1000  # sequences, or a tenth of the data where that is more
 MOST_TRIALS = 24
@@ -37,7 +37,7 @@ def search_rate(
     """
     N = objective.n_sequences
     size = min(N, max(SAMPLE, N // 10))
-    sample = np.random.default_rng((random_state, 0)).permutation(N)[:size].astype(np.int32)
+    sample = shuffled(objective, np.random.default_rng((random_state, 0)))[:size]
     tried: dict[float, float] = {}
 
     def value(rate: float) -> float:

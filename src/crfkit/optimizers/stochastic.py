@@ -69,6 +69,17 @@ def penalty(objective: StochasticObjective, weights: Vector) -> float:
         return float(np.sum(objective.l1 * np.abs(weights)) + 0.5 * np.sum(objective.l2 * weights * weights))
 
 
+def shuffled(objective: StepObjective, random: np.random.Generator) -> Order:
+    """A random order of all sequences [N]: of the shards, and within each.
+
+    An objective may say where its shards begin: `shard_ptr` has the first sequence of each, and N.
+    """
+    ptr = getattr(objective, "shard_ptr", (0, objective.n_sequences))
+    shards = random.permutation(len(ptr) - 1) if len(ptr) > 2 else (0,)
+    orders = [ptr[i] + random.permutation(ptr[i + 1] - ptr[i]) for i in shards]
+    return np.concatenate(orders).astype(np.int32)
+
+
 def check_positive(optimizer: object, *names: str, or_else: str = "") -> None:
     """Refuses settings that are neither positive finite numbers nor the text `or_else`."""
     for name in names:
@@ -153,7 +164,7 @@ class PassDescent(ABC):
 
     def _order(self) -> Order:
         """A random order of all sequences."""
-        return self._random().permutation(self._objective.n_sequences).astype(np.int32)
+        return shuffled(self._objective, self._random())
 
     def _random(self) -> np.random.Generator:
         """Random numbers of the pass that comes next: the same after a resume."""

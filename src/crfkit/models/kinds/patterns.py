@@ -95,6 +95,10 @@ class PatternPotentials(StructurePotentials):
             n_threads=n_threads,
         )
 
+    def read(self, dataset: Dataset, n_threads: int, n_shards: int = 1) -> Any:
+        """Where patterns may begin, and the values of functions."""
+        return _Read(self.patterns.data(dataset), super().read(dataset, n_threads, n_shards))
+
     def find_touched(self, data: TrainingData) -> Bools:
         """Of patterns, those that may begin somewhere in the data."""
         reachable = data.read.starts.reachable(self.patterns.n_weights)

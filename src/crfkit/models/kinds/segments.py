@@ -133,6 +133,10 @@ class SegmentPotentials(StructurePotentials):
             n_threads=n_threads,
         )
 
+    def read(self, dataset: Dataset, n_threads: int, n_shards: int = 1) -> Any:
+        """The features of segments, and the values of functions."""
+        return _Read(self.segments.cells(dataset), super().read(dataset, n_threads, n_shards))
+
     def contents(self) -> dict[str, Any]:
         """With the types of segments and their lengths."""
         return self.beside.contents() | {"pack_own": partial(segment_file.pack, self.segments)}

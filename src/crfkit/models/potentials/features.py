@@ -185,6 +185,22 @@ class FeaturePotentials:
             data.dataset, data.annotation, sample_weight=sample_weight, n_threads=n_threads
         )
 
+    def read(self, dataset: Dataset, n_threads: int, n_shards: int = 1) -> Any:
+        """What `loss` reads of training data beside the features (`TrainingData.read`), of one of `n_shards` shards."""
+        return None
+
+    def shard_loss(
+        self,
+        dataset: Dataset,
+        annotation: Annotation,
+        sample_weight: Float64s | None,
+        n_threads: int,
+        n_shards: int = 1,
+    ) -> Loss:
+        """The loss of one shard: of data that may be read anywhere, as long as the model is this one."""
+        read = self.read(dataset, n_threads, n_shards)
+        return self.loss(TrainingData(dataset.inputs, dataset, annotation, read), sample_weight, n_threads)
+
     def merge(self, data: TrainingData) -> MergedFeatures | None:
         """The features of the training data, equal ones merged; None where that saves little, or there are other weights."""
         # With facets, nearly all of the time goes to the arcs of lattices.

@@ -93,6 +93,11 @@ class FunctionPotentials(FeaturePotentials):
         values: FunctionData = data.read
         return values.loss(data.annotation, sample_weight=sample_weight, n_threads=n_threads)
 
+    def read(self, dataset: Dataset, n_threads: int, n_shards: int = 1) -> FunctionData:
+        """The values of the functions; shards share the memory for these."""
+        memory = self.functions.functions.memory // n_shards
+        return FunctionData(self.functions, dataset, n_threads, memory=memory)
+
     def find_touched(self, data: TrainingData) -> Bools:
         """Of outputs, those that have a value somewhere in the data."""
         touched = super().find_touched(data)
@@ -173,6 +178,10 @@ class StructurePotentials(FeaturePotentials):
     def values(self, dataset: Dataset, n_threads: int) -> FunctionData | None:
         """The functions on a data set."""
         return None if self.functions is None else FunctionData(self.functions, dataset, n_threads)
+
+    def read(self, dataset: Dataset, n_threads: int, n_shards: int = 1) -> Any:
+        """As without the structure."""
+        return self.beside.read(dataset, n_threads, n_shards)
 
 
 def potentials_without_structure(settings: "CRFSettings") -> type[FeaturePotentials]:

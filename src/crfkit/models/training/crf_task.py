@@ -10,9 +10,9 @@ import numpy as np
 from crfkit.arrays import Float64s
 from crfkit.errors import UnsavableError
 from crfkit.evaluation import read_metric
-from crfkit.features import MergedFeatures
+from crfkit.features import SHARD_SIZE, MergedFeatures
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.checks import check_dev, read_sample_weight
+from crfkit.models.checks import check_count, check_dev, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.potentials import TrainingData
 from crfkit.models.settings import CRFSettings
@@ -20,8 +20,9 @@ from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
 from crfkit.models.training.merged_objective import choose_objective
 from crfkit.models.training.progress import count_of
+from crfkit.models.training.sharded_data import ShardedData
 from crfkit.models.training.train import Plan
-from crfkit.models.training.training_set import Examples, TrainingInput, TrainingSet
+from crfkit.models.training.training_set import Examples, TrainingInput
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective
 from crfkit.optimizers import Choice, choose
@@ -34,6 +35,7 @@ class CRFTask:
     settings: CRFSettings
     examples: Examples
     extend: bool = False  # keep all that the model to begin with knows: `partial_fit`
+    shard_size: int = SHARD_SIZE  # positions of a shard
 
     @property
     def sequences(self) -> str:
@@ -42,6 +44,7 @@ class CRFTask:
 
     def check(self, plan: Plan[Any]) -> None:
         """Refuse a dev set that is not a pair (X, y), and a metric that is none."""
+        check_count("shard_size", self.shard_size)
         check_dev(plan.dev)
         read_metric(plan.metric)
 
@@ -68,7 +71,8 @@ class CRFTask:
         if dev is not None and len(dev) > 2:
             dev = (*dev[:2], without_labels(dev[2], found.gone))
         weights = read_sample_weight(examples.sample_weight, len(kept), kept)
-        return EncodedSequences(settings, found, weights, dev, plan.metric, extend=self.extend)
+        data = ShardedData.cut(found.data, weights, self.shard_size)
+        return EncodedSequences(settings, found.model, data, dev, plan.metric, extend=self.extend)
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,11 @@ class EncodedSequences:
     """Training sequences in numbers."""
 
     settings: CRFSettings
-    found: TrainingSet
-    sample_weight: Float64s | None  # [N]
+    model: ChainModel  # without its weights
+    sharded: ShardedData
     dev: Any
     metric: Any
     extend: bool
-
-    @property
-    def model(self) -> ChainModel:
-        """Without its weights."""
-        return self.found.model
 
     @property
     def labels(self) -> str:
@@ -97,19 +96,20 @@ class EncodedSequences:
 
         Weights that `partial_fit` has no data for are not penalised and stay as they are.
         """
-        potentials, data = self.model.potentials, self.found.data
+        potentials, sharded = self.model.potentials, self.sharded
+        data = sharded.data
         l1, l2 = self._penalty("l1"), self._penalty("l2")
 
         def loss(merged: MergedFeatures | None) -> Loss:
             if merged is None:
-                return potentials.loss(data, self.sample_weight, n_threads)
+                return sharded.loss(potentials, n_threads)
             smaller = replace(potentials, feature_map=merged.feature_map)
-            return smaller.loss(data._replace(dataset=merged.dataset), self.sample_weight, n_threads)
+            return smaller.loss(data._replace(dataset=merged.dataset), sharded.sample_weight, n_threads)
 
         if self.extend:
             touched = potentials.find_touched(data)
             l1, l2 = np.where(touched, l1, 0.0), np.where(touched, l2, 0.0)
-        if start is None:
+        if start is None or sharded.n_shards > 1:  # which features are equal is seen in all data together
             return Objective(loss(None), l1=l1, l2=l2)
         return choose_objective(loss, potentials.merge(data), start, l1=l1, l2=l2)
 
@@ -128,9 +128,10 @@ class EncodedSequences:
 
     def fingerprint(self) -> dict[str, str]:
         """Of the data, and of what they call for."""
-        dev = self.dev
-        return {
-            "data": _fingerprint(self.model, self.found.data, self.sample_weight),
+        dev, sharded = self.dev, self.sharded
+        shards = {} if sharded.n_shards == 1 else {"shards": repr(sharded.shard_ptr.tolist())}
+        return shards | {
+            "data": _fingerprint(self.model, sharded.data, sharded.sample_weight),
             "dev": "none" if dev is None else f"{len(dev[1])} sequences",
             "dev data": "none" if dev is None else _dev_fingerprint(self.model, *dev),
         }
