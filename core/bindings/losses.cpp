@@ -16,6 +16,7 @@
 #include "lattice/function_loss.hpp"
 #include "losses/chain_loss.hpp"
 #include "patterns/pattern_loss.hpp"
+#include "training/fixed_weights.hpp"
 #include "training/objective.hpp"
 #include "training/sharded_loss.hpp"
 #include "trees/tree_loss.hpp"
@@ -94,6 +95,12 @@ void bind_losses(nb::module_& m) {
     nb::class_<PythonSlices>(m, "FunctionSlices")
         .def(nb::init<std::int64_t, nb::callable, nb::callable>(), "n_slices"_a, "slice"_a, "slice_of"_a);
     bind_kinds(m);
+    m.def(
+        "fix_weights",
+        [](std::shared_ptr<DataLoss> loss, std::int64_t begin, const Array<double>& fixed) {
+            return fix_weights(std::move(loss), begin, copy(view(fixed)));
+        },
+        "loss"_a, "begin"_a, "fixed"_a);
     nb::class_<Objective>(m, "Objective")
         .def(
             "__init__",

@@ -329,6 +329,9 @@ def second_order_loss(
     one_root: bool,
     n_threads: int,
 ) -> DataLoss: ...
+def fix_weights(  # the loss of its other weights, these being weights begin.. of it
+    loss: DataLoss, begin: int, fixed: Float64s
+) -> DataLoss: ...
 
 class Objective:  # a loss with the penalty ½ Σ l2 w²; l2 [1] or [D]
     def __init__(self, loss: DataLoss, l2: Float64s) -> None: ...

@@ -15,6 +15,7 @@ from benchmarks.corpora import find_corpus
 from benchmarks import (
     bigrams,
     chain,
+    costs,
     curves,
     explanations,
     morphology,
@@ -266,6 +267,17 @@ def test_quick_run_of_span_probabilities(tmp_path: Path, capsys: pytest.CaptureF
         assert outcome["f1"]["viterbi"] > 0.5
     text = (tmp_path / "span_probabilities.md").read_text(encoding="utf-8")
     assert text.strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="the corpus is not here")
+def test_quick_run_of_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    costs.main(["--quick", "--out", str(tmp_path)])
+    rows = json.loads((tmp_path / "costs.json").read_text(encoding="utf-8"))["languages"]["spanish"]
+    found = [
+        row["viterbi"]["recall"] / row["viterbi"]["precision"] for row in rows
+    ]  # spans found for each gold one
+    assert found[0] < found[3] < found[-1]
+    assert (tmp_path / "costs.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
 
 
 @pytest.mark.skipif(

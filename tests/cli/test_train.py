@@ -15,7 +15,7 @@ import pytest
 import crfkit
 from crfkit import StopReason
 from crfkit.models import Progress, SecondsLeft
-from tests.cli.commands import TEMPLATE, columns, interrupted_training, run
+from tests.cli.commands import TEMPLATE, columns, complaint, interrupted_training, run
 
 pytestmark = pytest.mark.usefixtures("column_files")
 
@@ -179,3 +179,48 @@ def test_segments() -> None:
         (("--structure", "segments", "--dictionary", "x"), "expected name=file"),
     ):
         assert message in run(*train, *wrong, status=2).output
+
+
+NAMES = ["Ann B-PER Hill I-PER runs O", "the O hill O is O May B-PER", "in O May O it O rains O"]
+
+
+def _names() -> str:
+    Path("names.txt").write_text(columns(NAMES, 2))
+    return "names.txt"
+
+
+def _cost_options(given: list[str]) -> list[str]:
+    return [word for text in given for word in ("--cost", text)]
+
+
+@pytest.mark.parametrize(
+    ("given", "costs"),
+    [
+        (["2"], 2.0),
+        (["-0.5"], -0.5),
+        (["missed=2", "invented=.5"], {"missed": 2.0, "invented": 0.5}),
+        (["B-PER>O=3", "O>I-PER=1"], {("B-PER", "O"): 3.0, ("O", "I-PER"): 1.0}),
+    ],
+)
+def test_costs_of_mistakes(given: list[str], costs: Any) -> None:
+    run("train", _names(), "--model", "c.crf", "--quiet", *_cost_options(given))
+    rows = [line.split()[::2] for line in NAMES], [line.split()[1::2] for line in NAMES]
+    expected = crfkit.CRF(features="names").fit(*rows, costs=costs)
+    assert (crfkit.load("c.crf").weights_ == expected.weights_).all()
+    assert not (expected.weights_ == crfkit.CRF(features="names").fit(*rows).weights_).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["much"], "--cost much: expected a number"),
+        (["missed="], "--cost missed=: expected a number"),
+        (["O>=1"], "--cost O>=1: expected a number"),
+        (["=1"], "--cost =1: expected a number"),
+        (["2", "missed=1"], "--cost 2 was given beside others"),
+        (["lost=1"], "the key 'lost', expected pairs"),
+        (["O>B-X=1"], "the label 'B-X', which y does not have"),
+    ],
+)
+def test_costs_that_are_none(given: list[str], message: str) -> None:
+    assert message in complaint("train", _names(), "--model", "c.crf", *_cost_options(given))

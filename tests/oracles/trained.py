@@ -45,10 +45,11 @@ class Outputs(NamedTuple):
 
     counts: Float64s  # [outputs, D]
     admitted: npt.NDArray[np.bool_]  # [outputs] by the annotation
+    costs: Float64s | float = 0.0  # [outputs] added to their scores; 0 for those that are admitted
 
     def moments(self, w: Float64s, v: Float64s) -> tuple[float, Float64s, Float64s]:
         """log Z, E[counts] and Cov[counts]·v."""
-        scores = self.counts @ w
+        scores = self.counts @ w + self.costs
         log_z = np.logaddexp.reduce(scores)
         p = np.exp(scores - log_z)
         mean = p @ self.counts
@@ -70,6 +71,7 @@ class Trained:
         self.answers: Any = (
             None  # an answerer at w, the data as it reads them, and the label sequences of each output
         )
+        self.has_mistakes = True  # the perceptron and its relatives can train it
         self.w, self.v = random.normal(size=(2, outputs[0].counts.shape[1]))
 
     def objective(self, *, l2: float = L2, single_precision: bool = False, n_threads: int = 1) -> Objective:

@@ -19,6 +19,7 @@ from crfkit.cli.constraints import (
     suggest_bigrams,
     take_allowed,
 )
+from crfkit.cli.costs import cost_option, parse_costs
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
@@ -45,7 +46,7 @@ def train(
     """Train a model on column data; True when Ctrl-C ended it, with the best weights until then.
 
     A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
-    `settings` are other arguments of `CRF.fit`: callback, time budget, checkpoint, the model to begin with.
+    `settings` are other arguments of `CRF.fit`: callback, costs, time budget, checkpoint, the model to begin with.
     """
     known = _labels(examples)
     if dev is not None:
@@ -141,6 +142,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     default=True,
     help="Weights for all pairs of neighbouring labels, or those seen.  [default: all-possible-transitions]",
 )
+@cost_option
 @structure_options
 @allowed_column_option
 @click.option(
@@ -184,6 +186,7 @@ def _train_and_keep(
     examples, held_out, reading = read_files(file, dev, options, display.count)
     n_inputs = len(examples[0].inputs[0])
     crf = new_model(examples, options)  # refuses options that do not go together
+    costs = parse_costs(options["costs"])
     notes = [
         check_bigrams(examples, options["bigrams"], options["unseen"]),
         suggest_bigrams(examples, options["bigrams"]),
@@ -211,13 +214,14 @@ def _train_and_keep(
         metric=metric,
         patience=options["patience"],
         allow_unknown=options["allow_unknown"],
+        costs=costs,
     )
     train_and_save(run, crf, model, options, display, metric.title, reading)
 
 
 def _fit(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
     """A model of cross-validation, trained; Ctrl-C ends the command."""
-    if train(model, examples, time_budget=options["time_budget"]):
+    if train(model, examples, time_budget=options["time_budget"], costs=parse_costs(options["costs"])):
         end_interrupted(" in the cross-validation; there is no model")
     return model
 

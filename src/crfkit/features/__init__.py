@@ -5,6 +5,7 @@ from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.arc_pruner import ArcPruner, crossing_share, lift_crossing_arcs
 from crfkit.features.arc_template_names import ARC_TEMPLATES
+from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
@@ -85,6 +86,8 @@ __all__ = [
     "CharacterClass",
     "CharacterClasses",
     "Coordinates",
+    "CostFeatures",
+    "Costs",
     "Coverage",
     "Dataset",
     "Encoder",
@@ -128,6 +131,7 @@ __all__ = [
     "WordTemplates",
     "as_fields",
     "block_of",
+    "check_costs",
     "check_lists",
     "check_possible",
     "check_sentences",
@@ -155,6 +159,7 @@ __all__ = [
     "placeholder",
     "preset",
     "preset_note",
+    "read_costs",
     "read_input",
     "read_lattices",
     "read_once",

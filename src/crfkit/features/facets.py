@@ -83,6 +83,14 @@ class Facets:
     def __len__(self) -> int:
         return len(self.names)
 
+    def with_labels(self) -> "Facets":
+        """With one more facet for each label, that label itself: the last L of all, in the order of the labels."""
+        n_labels = len(self.table)
+        own = len(self) + np.arange(n_labels, dtype=np.int32)
+        taken = "label" + "=" * max(len(name) for name in self.names)  # a name that no facet has
+        names = (*self.names, *(f"{taken}{b}" for b in range(n_labels)))
+        return Facets(names, np.concatenate([self.table, own[:, None]], axis=1))
+
     def ids_of(self, label: int) -> list[int]:
         """The facets of a label, numbered from L + 1 on."""
         return [facet + len(self.table) + 1 for facet in self.table[label].tolist() if facet >= 0]

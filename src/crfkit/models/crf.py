@@ -15,6 +15,7 @@ from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import (
     SHARD_SIZE,
+    Costs,
     Encoder,
     FacetsOf,
     FeatureFunctions,
@@ -158,6 +159,7 @@ class CRF(Estimator, Generic[Label]):
         sample_weight: npt.ArrayLike | None = None,
         *,
         allowed: Allowed = None,
+        costs: Costs | None = None,
         dev: tuple[Any, ...] | SequenceFrame | None = None,
         metric: str | MetricFunction | None = None,
         patience: int | None = None,
@@ -180,6 +182,11 @@ class CRF(Estimator, Generic[Label]):
         iterations without a higher one end training (not while it has been 0 from the start on). `callback` sees
         a `Progress` after each iteration and ends training by returning True. So do Ctrl-C and SIGTERM, with a
         warning: the best weights so far are kept. So does the iteration that uses up `time_budget` seconds.
+
+        `costs` makes some mistakes count more (softmax-margin): {(gold, predicted): cost} or an array [L, L] in the order of
+        `classes_`; for labels of spans, {"missed": a, "invented": b, "confused": c}, or one number: above 0 for more recall,
+        below 0 for more precision. Where y has None or sets, labels that it allows cost nothing, others as much as beside
+        the nearest of these.
 
         `start` is a trained model, or its file, whose weights to begin with where this one has the same; features and
         labels may differ. `checkpoint=Checkpoint(path, every=10, resume=True)` keeps the state of the run in a file and
@@ -204,7 +211,7 @@ class CRF(Estimator, Generic[Label]):
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
         examples = Examples(X, y, sample_weight, allowed)
         size = SHARD_SIZE if shard_size is None else shard_size
-        task = CRFTask(self._settings(), examples, shard_size=size)
+        task = CRFTask(self._settings(), examples, shard_size=size, costs=costs)
         if kind.growth(self.structure) is None:
             self._keep(train(task, plan))
         else:
@@ -220,6 +227,7 @@ class CRF(Estimator, Generic[Label]):
         sample_weight: npt.ArrayLike | None = None,
         *,
         allowed: Allowed = None,
+        costs: Costs | None = None,
         callback: ProgressCallback | None = None,
         time_budget: float | None = None,
         verbose: bool | int | str = False,
@@ -239,7 +247,7 @@ class CRF(Estimator, Generic[Label]):
         as_text = isinstance(self.features, str | Template)
         X, y, sample_weight = read_examples(X, y, sample_weight, as_text=as_text)
         examples = Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
-        self._keep(train(CRFTask(self._settings(), examples, extend=extend), plan))
+        self._keep(train(CRFTask(self._settings(), examples, extend=extend, costs=costs), plan))
         return self
 
     def _settings(self) -> CRFSettings:

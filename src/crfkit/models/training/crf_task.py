@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.errors import UnsavableError
+from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import read_metric
-from crfkit.features import SHARD_SIZE, MergedFeatures
+from crfkit.features import (
+    SHARD_SIZE,
+    CostFeatures,
+    Costs,
+    Dataset,
+    FeatureMap,
+    MergedFeatures,
+    check_costs,
+    read_costs,
+)
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.checks import check_count, check_dev, read_sample_weight
+from crfkit.models.checks import check_count, check_dev, check_optimizer, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.potentials import TrainingData
 from crfkit.models.settings import CRFSettings
@@ -36,6 +45,7 @@ class CRFTask:
     examples: Examples
     extend: bool = False  # keep all that the model to begin with knows: `partial_fit`
     shard_size: int = SHARD_SIZE  # positions of a shard
+    costs: Costs | None = None  # of mistakes
 
     @property
     def sequences(self) -> str:
@@ -47,6 +57,23 @@ class CRFTask:
         check_count("shard_size", self.shard_size)
         check_dev(plan.dev)
         read_metric(plan.metric)
+        if self.costs is not None:
+            self._check_costs(self.costs)
+
+    def _check_costs(self, costs: Costs) -> None:
+        """Refuse what are no costs, and training that knows none."""
+        check_costs(costs)
+        settings = self.settings
+        if "mistakes" in getattr(check_optimizer(settings.optimizer, settings.l1), "needs", ()):
+            raise UnsupportedError(
+                f"costs were given, but optimizer is {settings.optimizer!r}, which steps after mistakes; expected one "
+                "that minimises the objective, such as crfkit.LBFGS(…)"
+            )
+        if settings.functions is not None or not settings.kind.find_potentials(settings).labels_positions:
+            what = (
+                "feature functions have" if settings.functions is not None else f"{settings.kind.written} has"
+            )
+            raise UnsupportedError(f"costs were given, but {what} none; expected features of positions")
 
     def encode(self, plan: Plan[Any], n_threads: int) -> "EncodedSequences":
         """The training set in numbers, and warnings about it."""
@@ -72,7 +99,10 @@ class CRFTask:
             dev = (*dev[:2], without_labels(dev[2], found.gone))
         weights = read_sample_weight(examples.sample_weight, len(kept), kept)
         data = ShardedData.cut(found.data, weights, self.shard_size)
-        return EncodedSequences(settings, found.model, data, dev, plan.metric, extend=self.extend)
+        costs = None if self.costs is None else read_costs(self.costs, found.model.labels.classes)
+        return EncodedSequences(
+            settings, found.model, data, dev, plan.metric, extend=self.extend, costs=costs
+        )
 
 
 @dataclass(frozen=True)
@@ -85,6 +115,7 @@ class EncodedSequences:
     dev: Any
     metric: Any
     extend: bool
+    costs: Float64s | None = None  # [L, L] of gold and predicted labels
 
     @property
     def labels(self) -> str:
@@ -101,10 +132,8 @@ class EncodedSequences:
         l1, l2 = self._penalty("l1"), self._penalty("l2")
 
         def loss(merged: MergedFeatures | None) -> Loss:
-            if merged is None:
-                return sharded.loss(potentials, n_threads)
-            smaller = replace(potentials, feature_map=merged.feature_map)
-            return smaller.loss(data._replace(dataset=merged.dataset), sharded.sample_weight, n_threads)
+            features = potentials.feature_map if merged is None else merged.feature_map
+            return self._loss(features, data.dataset if merged is None else merged.dataset, n_threads)
 
         if self.extend:
             touched = potentials.find_touched(data)
@@ -112,6 +141,16 @@ class EncodedSequences:
         if start is None or sharded.n_shards > 1:  # which features are equal is seen in all data together
             return Objective(loss(None), l1=l1, l2=l2)
         return choose_objective(loss, potentials.merge(data), start, l1=l1, l2=l2)
+
+    def _loss(self, feature_map: FeatureMap, dataset: Dataset, n_threads: int) -> Loss:
+        """That of the training data, given with their features as this map has them, with costs."""
+        costs, data = None, self.sharded.data
+        if self.costs is not None:
+            costs = CostFeatures.of(self.costs, feature_map, dataset, data.annotation)
+            feature_map, dataset = costs.feature_map, costs.dataset
+        sharded = self.sharded._replace(data=data._replace(dataset=dataset))
+        loss = sharded.loss(replace(self.model.potentials, feature_map=feature_map), n_threads)
+        return loss if costs is None else costs.fix(loss)
 
     def _penalty(self, name: str) -> Float64s:
         return self.model.potentials.penalty(name, getattr(self.settings, name))
@@ -131,13 +170,15 @@ class EncodedSequences:
         dev, sharded = self.dev, self.sharded
         shards = {} if sharded.n_shards == 1 else {"shards": repr(sharded.shard_ptr.tolist())}
         return shards | {
-            "data": _fingerprint(self.model, sharded.data, sharded.sample_weight),
+            "data": _fingerprint(self.model, sharded.data, sharded.sample_weight, self.costs),
             "dev": "none" if dev is None else f"{len(dev[1])} sequences",
             "dev data": "none" if dev is None else _dev_fingerprint(self.model, *dev),
         }
 
 
-def _fingerprint(model: ChainModel, data: TrainingData, sample_weight: Float64s | None) -> str:
+def _fingerprint(
+    model: ChainModel, data: TrainingData, sample_weight: Float64s | None, costs: Float64s | None
+) -> str:
     """The training data of a chain, and what they call for."""
     potentials = model.potentials
     names = (
@@ -153,6 +194,8 @@ def _fingerprint(model: ChainModel, data: TrainingData, sample_weight: Float64s 
             digest.add(thing)
         for thing in potentials.list_compared(data):
             digest.add(thing)
+        if costs is not None:
+            digest.add(costs)
     except NoFingerprintError as error:
         raise UnsavableError(
             f"the training data have {error}, which cannot be compared with that of another run"

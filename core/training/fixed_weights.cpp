@@ -1,0 +1,189 @@
+#include "training/fixed_weights.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "base/buffer.hpp"
+
+namespace crfkit {
+namespace {
+
+// Where the fixed weights stand among all D.
+struct FixedPlace {
+    std::int64_t begin, n_fixed, n_weights;  // K, D
+
+    // full [D] ← free [D − K], and what `fixed` gives for weight k of the fixed ones.
+    template <class Fixed>
+    void expand(const double* free, const Fixed& fixed, double* full) const {
+        std::copy_n(free, begin, full);
+        for (std::int64_t k = 0; k < n_fixed; ++k) full[begin + k] = fixed(k);
+        std::copy(free + begin, free + n_weights - n_fixed, full + begin + n_fixed);
+    }
+    // free [D − K] ← full [D].
+    void contract(const double* full, double* free) const {
+        std::copy_n(full, begin, free);
+        std::copy(full + begin + n_fixed, full + n_weights, free + begin);
+    }
+};
+
+// The sequences of another source, whose slots of fixed weights no step touches.
+class FreeSequences final : public SequenceSource {
+  public:
+    FreeSequences(const SequenceSource& source, const FixedPlace& place, const std::vector<double>& weights)
+        : source(source), place_(place) {
+        Buffer<double> full(place.n_weights);
+        const std::vector<double> none(static_cast<std::size_t>(place.n_weights - place.n_fixed), 0.0);
+        place.expand(none.data(), [&](std::int64_t k) { return weights[k]; }, full.data());
+        fixed.resize(source.n_slots());
+        source.pack(full.data(), 0, fixed.data());
+        place.expand(none.data(), [](std::int64_t) { return 1.0; }, full.data());
+        Buffer<double> marks(source.n_slots());
+        source.pack(full.data(), 0, marks.data());
+        is_fixed.assign(marks.begin(), marks.end());
+    }
+
+    std::int64_t n_sequences() const override { return source.n_sequences(); }
+    std::int64_t n_slots() const override { return source.n_slots(); }
+    void pack(const double* w, double other, double* slots) const override {
+        Buffer<double> full(place_.n_weights);
+        place_.expand(w, [&](std::int64_t) { return other; }, full.data());
+        source.pack(full.data(), other, slots);
+    }
+    void unpack(const double* slots, double* w) const override {
+        Buffer<double> full(place_.n_weights);
+        source.unpack(slots, full.data());
+        place_.contract(full.data(), w);
+    }
+    void each_slot_range(const std::function<void(SlotRange)>& function) const override {
+        source.each_slot_range(
+            [&](SlotRange range) { cut(range, [&](SlotRange part, bool) { function(part); }); });
+    }
+    std::unique_ptr<SequenceLoss> open() const override;
+
+    // Calls function(part, whether it is fixed) for the longest parts of a range that are all fixed or all
+    // free.
+    template <class Function>
+    void cut(SlotRange range, const Function& function) const {
+        for (std::int64_t begin = range.begin, end; begin < range.end; begin = end) {
+            for (end = begin + 1; end < range.end && is_fixed[end] == is_fixed[begin];) ++end;
+            function(SlotRange{begin, end}, is_fixed[begin] != 0);
+        }
+    }
+
+    const SequenceSource& source;
+    Buffer<double> fixed;                // by slot; 0 where free
+    std::vector<std::uint8_t> is_fixed;  // by slot
+
+  private:
+    const FixedPlace place_;
+};
+
+// One of them: the weights that its sequence touches, without the fixed ones.
+class FreeSequence final : public SequenceLoss {
+  public:
+    explicit FreeSequence(const FreeSequences& source) : source_(source), sequence_(source.source.open()) {}
+
+    void load(std::int64_t n) override {
+        sequence_->load(n);
+        clear();
+        weights_.resize(sequence_->n_weights());
+        gradient_.resize(sequence_->n_weights());
+        parts_.clear();
+        std::int64_t at = 0;  // among the weights of the sequence
+        for (const SlotRange range : sequence_->ranges()) {
+            std::copy(source_.fixed.data() + range.begin, source_.fixed.data() + range.end,
+                      weights_.data() + at);
+            source_.cut(range, [&](SlotRange part, bool is_fixed) {
+                if (!is_fixed) {
+                    touch(part.begin, part.end);
+                    parts_.push_back({at + part.begin - range.begin, at + part.end - range.begin});
+                }
+            });
+            at += range.end - range.begin;
+        }
+    }
+    std::int64_t n_residuals() const override { return sequence_->n_residuals(); }
+    double differentiate(const double* weights, double* residuals) override {
+        for (const SlotRange part : parts_) {
+            std::copy_n(weights, part.end - part.begin, weights_.data() + part.begin);
+            weights += part.end - part.begin;
+        }
+        return sequence_->differentiate(weights_.data(), residuals);
+    }
+    void gradient(const double* residuals, double* gradient) override {
+        sequence_->gradient(residuals, gradient_.data());
+        for (const SlotRange part : parts_)
+            gradient = std::copy(gradient_.data() + part.begin, gradient_.data() + part.end, gradient);
+    }
+
+  private:
+    const FreeSequences& source_;
+    std::unique_ptr<SequenceLoss> sequence_;
+    std::vector<SlotRange> parts_;  // the free ones among the weights of the sequence
+    Buffer<double> weights_, gradient_;
+};
+
+std::unique_ptr<SequenceLoss> FreeSequences::open() const { return std::make_unique<FreeSequence>(*this); }
+
+class FixedLoss final : public DataLoss {
+  public:
+    FixedLoss(std::shared_ptr<DataLoss> loss, std::int64_t begin, std::vector<double> fixed)
+        : DataLoss(loss->n_weights - static_cast<std::int64_t>(fixed.size()), loss->n_sequences,
+                   loss->n_threads),
+          loss_(std::move(loss)),
+          fixed_(std::move(fixed)),
+          place_{begin, static_cast<std::int64_t>(fixed_.size()), loss_->n_weights},
+          w_(loss_->n_weights),
+          v_(loss_->n_weights),
+          out_(loss_->n_weights) {}
+
+    double evaluate(const double* w, double* gradient) override {
+        set_weights(w);
+        const double value = loss_->evaluate(w_.data(), out_.data());
+        place_.contract(out_.data(), gradient);
+        return value;
+    }
+    void hessian_vector(const double* w, const double* v, double* out) override {
+        set_weights(w);
+        place_.expand(v, [](std::int64_t) { return 0.0; }, v_.data());
+        loss_->hessian_vector(w_.data(), v_.data(), out_.data());
+        place_.contract(out_.data(), out);
+    }
+    bool refine() override { return loss_->refine(); }
+    const SequenceSource& sequences() override {
+        if (!sequences_) sequences_ = std::make_unique<FreeSequences>(loss_->sequences(), place_, fixed_);
+        return *sequences_;
+    }
+    std::vector<std::int64_t> shard_ptr() const override { return loss_->shard_ptr(); }
+    std::unique_ptr<Mistakes> mistakes(const double*) override {
+        throw std::invalid_argument(
+            "a loss with fixed weights has no mistakes: it is a loss of probabilities");
+    }
+
+  private:
+    void set_weights(const double* w) {
+        place_.expand(w, [&](std::int64_t k) { return fixed_[k]; }, w_.data());
+    }
+
+    const std::shared_ptr<DataLoss> loss_;
+    const std::vector<double> fixed_;
+    const FixedPlace place_;
+    Buffer<double> w_, v_, out_;  // [D]
+    std::unique_ptr<FreeSequences> sequences_;
+};
+
+}  // namespace
+
+std::shared_ptr<DataLoss> fix_weights(std::shared_ptr<DataLoss> loss, std::int64_t begin,
+                                      std::vector<double> fixed) {
+    const auto n_fixed = static_cast<std::int64_t>(fixed.size());
+    if (begin < 0 || begin + n_fixed > loss->n_weights)
+        throw std::invalid_argument("weights " + std::to_string(begin) + " to " +
+                                    std::to_string(begin + n_fixed - 1) + " were to be fixed of " +
+                                    std::to_string(loss->n_weights));
+    return std::make_shared<FixedLoss>(std::move(loss), begin, std::move(fixed));
+}
+
+}  // namespace crfkit
