@@ -1,8 +1,10 @@
 // Features by template, from rows of strings.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include "bindings/bindings.hpp"
+#include "bindings/lexicon_table.hpp"
 #include "bindings/lock_release.hpp"
 #include "bindings/python_objects.hpp"
 #include "text/extractor.hpp"
@@ -32,12 +34,26 @@ std::vector<std::string> texts(nb::handle values) {
     return out;
 }
 
+// The lexicons that transforms read; the template keeps them alive.
+void find_lexicons(nb::handle source, const std::vector<bool>& reads_lexicon, TemplateProgram& program) {
+    for (std::size_t j = 0; j < program.transforms.size(); ++j) {
+        if (!reads_lexicon[j]) continue;
+        const nb::object found = source.attr("lexicon")(j);
+        const auto [table, list] = nb::cast<std::pair<nb::object, std::int32_t>>(found);
+        program.transforms[j].lexicon = &nb::cast<const LexiconTable&>(table).lexicon;
+        program.transforms[j].list = list;
+    }
+}
+
 // Plain arcs (a B line without macros) are weights of the model, not features, and are left out.
-TemplateProgram program_of(nb::handle program) {
+TemplateProgram program_of(nb::handle source) {
+    const nb::object program = source.attr("program")();
     TemplateProgram out;
+    std::vector<bool> reads_lexicon;
     for (nb::handle transform : program.attr("transforms")) {
-        const bool identity = to_bytes(nb::object(transform.attr("function")).ptr()) == "x";
-        out.transforms.push_back({integer(transform.attr("column")), identity});
+        const std::string function = text(nb::object(transform.attr("function")));
+        out.transforms.push_back({integer(transform.attr("column")), function == "x"});
+        reads_lexicon.push_back(function == "in");
     }
     for (nb::handle line : program.attr("lines")) {
         TemplateLine read{to_bytes(nb::object(line.attr("kind")).ptr()) == "B",
@@ -55,6 +71,7 @@ TemplateProgram program_of(nb::handle program) {
             {texts(nb::object(boundaries.attr("before"))), texts(nb::object(boundaries.attr("after")))});
     }
     out.cut_at_zero = nb::cast<bool>(program.attr("cut_at_zero"));
+    find_lexicons(source, reads_lexicon, out);
     return out;
 }
 
@@ -160,7 +177,7 @@ class RowReader {
 class TemplateExtractor {
   public:
     explicit TemplateExtractor(const nb::object& source)
-        : template_(source), extractor_(program_of(source.attr("program")())) {}
+        : template_(source), extractor_(program_of(source)) {}
 
     // (sequence_ptr, (position_ptr, ids, None) of states, the same of arcs or None, number of columns or
     // None)

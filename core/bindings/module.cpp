@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
     nanobind::set_leak_warnings(false);
     crfkit::bind_vectors(m);
     crfkit::bind_strings(m);
+    crfkit::bind_knowledge(m);
     crfkit::bind_extraction(m);
     crfkit::bind_crfsuite(m);
     crfkit::bind_chain(m);

@@ -128,7 +128,8 @@ std::unique_ptr<TransformMemo> Extractor::take_memo() {
 void Extractor::give_back(std::unique_ptr<TransformMemo> memo) { memo_ = std::move(memo); }
 
 std::vector<std::string_view> Extractor::values_of(const Cells& cells, TransformMemo& memo,
-                                                   const ApplyTransform& apply) const {
+                                                   const ApplyTransform& apply,
+                                                   std::deque<std::string>& composed) const {
     if (memo.n_bytes() > memo_limit) memo = TransformMemo(program_);
     std::vector<std::int32_t> numbers(cells.n_positions * columns_.size());
     for (std::size_t cell = 0; cell < numbers.size(); ++cell) {
@@ -137,20 +138,41 @@ std::vector<std::string_view> Extractor::values_of(const Cells& cells, Transform
     std::vector<std::string_view> values;
     values.reserve(program_.transforms.size() * cells.n_positions);
     for (std::size_t j = 0; j < program_.transforms.size(); ++j) {
-        const auto& [column, identity] = program_.transforms[j];
-        const std::size_t k = std::lower_bound(columns_.begin(), columns_.end(), column) - columns_.begin();
+        const auto& transform = program_.transforms[j];
+        const std::size_t k =
+            std::lower_bound(columns_.begin(), columns_.end(), transform.column) - columns_.begin();
         for (std::size_t i = 0; i < cells.n_positions; ++i) {
             const std::size_t cell = i * columns_.size() + k;
-            values.push_back(identity ? cells[cell]
-                                      : memo.result(static_cast<std::int32_t>(j), numbers[cell]));
+            values.push_back(transform.identity ? cells[cell]
+                                                : memo.result(static_cast<std::int32_t>(j), numbers[cell]));
         }
     }
+    match_lexicons(cells.n_positions, values, composed);
     return values;
+}
+
+void Extractor::match_lexicons(std::size_t n_positions, std::vector<std::string_view>& values,
+                               std::deque<std::string>& composed) const {
+    std::vector<MatchState> states;
+    const Transform* matched = nullptr;  // whose states these are; transforms of one lexicon mostly follow
+    for (std::size_t j = 0; j < program_.transforms.size(); ++j) {
+        const auto& transform = program_.transforms[j];
+        if (!transform.lexicon) continue;
+        const std::span<std::string_view> row(values.data() + j * n_positions, n_positions);
+        if (!matched || matched->lexicon != transform.lexicon || matched->column != transform.column)
+            states = transform.lexicon->match(row);
+        matched = &transform;
+        for (std::size_t i = 0; i < n_positions; ++i) {
+            std::string state = transform.lexicon->describe(states, i, n_positions, transform.list);
+            row[i] = state.empty() ? std::string_view{} : composed.emplace_back(std::move(state));
+        }
+    }
 }
 
 void Extractor::extract(const Cells& cells, TransformMemo& memo, const ApplyTransform& apply,
                         FeatureWriter& states, FeatureWriter& arcs) const {
-    const auto values = values_of(cells, memo, apply);
+    std::deque<std::string> composed;
+    const auto values = values_of(cells, memo, apply, composed);
     const auto n_positions = static_cast<std::int64_t>(cells.n_positions);
     Pace pace;
     for (std::int64_t i = 0; i < n_positions; ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "text/feature_writer.hpp"
+#include "text/lexicon.hpp"
 #include "text/vocabulary.hpp"
 
 namespace crfkit {
@@ -18,6 +20,9 @@ namespace crfkit {
 struct Transform {
     std::int32_t column;
     bool identity;  // the value itself
+    const Lexicon* lexicon =
+        nullptr;             // what is computed are tokens, and the state of their matches stands there
+    std::int32_t list = -1;  // of the lexicon; −1: all of them
 };
 
 // What the row of a macro is counted from: the current position, the first position, or the end of the
@@ -130,9 +135,14 @@ class Extractor {
                  FeatureWriter& arcs) const;
 
   private:
-    // What each transform gives at each position, [transforms, T]; data() is null where it is nothing.
+    // What each transform gives at each position, [transforms, T]; data() is null where it is nothing. States
+    // of matches lie in `composed`.
     std::vector<std::string_view> values_of(const Cells& cells, TransformMemo& memo,
-                                            const ApplyTransform& apply) const;
+                                            const ApplyTransform& apply,
+                                            std::deque<std::string>& composed) const;
+    // Puts the states of matches in the place of the tokens.
+    void match_lexicons(std::size_t n_positions, std::vector<std::string_view>& values,
+                        std::deque<std::string>& composed) const;
 
     void compose(const TemplateLine& line, std::int64_t i, std::int64_t n_positions,
                  const std::vector<std::string_view>& values, FeatureWriter& writer) const;

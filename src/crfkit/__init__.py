@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     )
     from crfkit.errors import InputError
     from crfkit.features import (
+        Clusters,
         FeatureFunction,
         FeatureFunctions,
+        Lexicon,
         SegmentTemplate,
         TagDictionary,
         Template,
         WordDictionary,
+        WordVectors,
     )
     from crfkit.models import CRF, Checkpoint, Explanation, ExplanationPart, GraphCRF, Parser, WordSegmenter
     from crfkit.optimizers import (
@@ -73,12 +76,15 @@ _NAMES = {
     "errors": ["InputError"],
     "evaluation": [],
     "features": [
+        "Clusters",
         "FeatureFunction",
         "FeatureFunctions",
+        "Lexicon",
         "SegmentTemplate",
         "TagDictionary",
         "Template",
         "WordDictionary",
+        "WordVectors",
     ],
     "inference": [],
     "models": [
@@ -145,6 +151,7 @@ __all__ = [
     "Chain",
     "ChainScores",
     "Checkpoint",
+    "Clusters",
     "Explanation",
     "ExplanationPart",
     "FactorGraph",
@@ -155,6 +162,7 @@ __all__ = [
     "InputError",
     "Lattice",
     "Lemmatizer",
+    "Lexicon",
     "Newton",
     "Ngrams",
     "Parser",
@@ -177,6 +185,7 @@ __all__ = [
     "WordDictionary",
     "WordLattice",
     "WordSegmenter",
+    "WordVectors",
     "__version__",
     "compat",
     "data",

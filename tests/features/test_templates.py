@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from crfkit.errors import ArgumentError, FeatureError, MissingFileError, TemplateError
 from crfkit.features.presets import PRESETS, preset
-from crfkit.features.templates import FUNCTIONS, Line, Macro, Program, Template, Transform
+from crfkit.features.template_functions import FUNCTIONS
+from crfkit.features.templates import Line, Macro, Program, Template, Transform
 
 ROWS = [("He", "PRP"), ("reckons", "VBZ"), ("the", "DT"), ("current", "JJ"), ("account", "NN")]
 

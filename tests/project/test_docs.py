@@ -35,7 +35,7 @@ from click.testing import CliRunner
 import crfkit
 from crfkit.cli import main
 from crfkit.features import PRESETS
-from crfkit.features.templates import FUNCTIONS
+from crfkit.features.template_functions import FUNCTIONS
 from tests.project.page_server import PageServer, without_blanks
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -25,6 +25,7 @@ from crfkit.features.blocks import (
 from crfkit.features.dataset import Dataset, FeatureList
 from crfkit.features.given_sequences import check_sequences, is_sparse, list_sequences
 from crfkit.features.templates import Template
+from crfkit.features.vector_blocks import vector_blocks
 from crfkit.features.wapiti_tokens import WapitiTokens
 
 
@@ -110,15 +111,24 @@ class Encoder:
     def _extract(self, template: Template, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         """Sequences of rows, by the template; plain `B` lines are no features, they ask for plain arcs."""
         if self._extractor is None:
+            template.check_resources()
             self._extractor = _core.Extractor(template)
         if self.more_columns:
             sequences = template.pad(sequences)
+        if template.program().vectors:
+            sequences = [list(sequence) for sequence in sequences]
         sequence_ptr, states, arcs, n_columns = self._extractor.extract(
             sequences, self.vocabulary, self.arc_vocabulary, grow, self.n_columns, self.more_columns
         )
         if grow:
             self.n_columns = n_columns
-        return Dataset(sequence_ptr, FeatureList(*states), None if arcs is None else FeatureList(*arcs))
+        dense: dict[str, Float64s] = {}
+        if template.program().vectors:
+            pieces = vector_blocks(template, sequences, sequence_ptr)
+            dense = self._dense(pieces, sequence_ptr, grow=grow)
+        return Dataset(
+            sequence_ptr, FeatureList(*states), None if arcs is None else FeatureList(*arcs), dense
+        )
 
     def _take_tokens(self, template: WapitiTokens, sequences: Sequence[Any], *, grow: bool) -> Dataset:
         """Sequences whose rows are features as they stand."""

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple, Self
 from crfkit.data import read_text
 from crfkit.errors import TemplateError
 from crfkit.features.tag_dictionary import sequence_words
-from crfkit.features.templates import FUNCTIONS, MACRO, NAMED_LINE, LineParser, Transform
+from crfkit.features.template_functions import FUNCTIONS
+from crfkit.features.templates import MACRO, NAMED_LINE, LineParser, Transform
 from crfkit.structures import SegmentExtractor, SegmentFeature
 
 _POSITIONS = "positions"

@@ -16,6 +16,12 @@ A row outside the sequence is `_B-1`, `_B-2`, … before the first position and 
 whatever the function. `B` lines are features of the arc that enters a position, so the first position has none. Equal
 lines make equal features, each time they stand there.
 
+Macros that read resources (`crfkit.Lexicon`, `crfkit.Clusters`, `crfkit.WordVectors`) name them:
+
+    city=%in[0,0,cities]                          →  "city=B" at the first word of an entry of the lexicon `cities`
+    path4=%cluster[0,0,4]                         →  the first 4 characters of the word's path
+    vector=%vector[0,0,glove]                     →  the dense block "vector", alone on its line
+
 Beyond CRF++, `%lower[0,0]`, `%suffix[0,0,3]` and the other entries of `FUNCTIONS` are applied to the value
 first. Where a function gives nothing (a suffix of 3 of a word of 2 letters), the line makes no feature at
 that position.
@@ -24,16 +30,24 @@ that position.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
+from crfkit import _core
 from crfkit.data import read_text
 from crfkit.errors import FeatureError, TemplateError
+from crfkit.features.knowledge import MissingResource, Resource
+from crfkit.features.knowledge.macros import (
+    MACROS,
+    Lookup,
+    check_resource,
+    find_lexicon,
+    look_up,
+    parse_lookup,
+)
+from crfkit.features.template_functions import FUNCTIONS
 
 Row = Sequence[str] | str  # the columns of one position; a bare string is a row of one column
 
@@ -43,7 +57,9 @@ class Transform(NamedTuple):
 
     function: str  # `x`: the value itself
     column: int
-    argument: int | str | None  # the length of prefixes and suffixes; in other languages, theirs
+    argument: (
+        int | str | Lookup | None
+    )  # the length of prefixes and suffixes, or what is looked up; in other languages, theirs
 
 
 class Macro(NamedTuple):
@@ -67,6 +83,16 @@ class Line(NamedTuple):
     tail: str
 
 
+class VectorMacro(NamedTuple):
+    """A line that is a dense block of features: the word vectors of a column at a row that many positions away."""
+
+    name: str  # of the block
+    resource: str
+    column: int
+    row: int
+    number: int  # of the line
+
+
 class Boundaries(NamedTuple):
     """What a transform gives outside the sequence, by the distance from it; the last one for all that are farther."""
 
@@ -81,6 +107,7 @@ class Program(NamedTuple):
     lines: tuple[Line, ...]
     boundaries: tuple[Boundaries, ...] = ()  # of each transform; none: _B-1, _B-2, … and _B+1, _B+2, …
     cut_at_zero: bool = False  # a zero byte ends a feature, as it does in C
+    vectors: tuple[VectorMacro, ...] = ()  # lines that are dense blocks
 
     def boundary(self, transform: int, position: int, n_positions: int) -> str:
         """What a transform gives at a position outside a sequence of `n_positions`."""
@@ -90,90 +117,6 @@ class Program(NamedTuple):
         before, after = self.boundaries[transform]
         texts = before if position < 0 else after
         return texts[min(distance, len(texts)) - 1]
-
-
-def _upper_first(value: str) -> bool:
-    return value[:1].isupper() or value[:1].istitle()
-
-
-def _kind(character: str) -> str:
-    """X, x or d for capitals, other letters and digits; any other character stands for itself."""
-    if character.isdigit():
-        return "d"
-    if character.isalpha():
-        return "X" if _upper_first(character) else "x"
-    return character
-
-
-def _shape(value: str) -> str:
-    return "".join(map(_kind, value))
-
-
-def _short_shape(value: str) -> str:
-    return re.sub(r"(.)\1+", r"\1", _shape(value), flags=re.DOTALL)
-
-
-def _digits(value: str) -> str:
-    return "".join("0" if character.isdigit() else character for character in value)
-
-
-def _is_title(value: str) -> bool:
-    return _upper_first(value) and value[1:] == value[1:].lower()
-
-
-def _prefix(value: str, length: int) -> str | None:
-    return value[:length] if len(value) >= length else None
-
-
-def _suffix(value: str, length: int) -> str | None:
-    return value[-length:] if len(value) >= length else None
-
-
-@lru_cache(maxsize=1 << 12)  # one word is asked for many prefixes and suffixes in a row
-def _bare(value: str) -> str:
-    """Lower case without accents, breathings, cedillas …: what combines with a letter is dropped."""
-    if value.isascii():
-        return value.lower()
-    apart = unicodedata.normalize("NFD", value.lower())
-    letters = "".join(character for character in apart if not unicodedata.combining(character))
-    return unicodedata.normalize("NFC", letters) or value
-
-
-class Function(NamedTuple):
-    """What may stand in a macro in the place of `x`."""
-
-    description: str
-    apply: Callable[..., str | None]  # of the value, and of n where it takes a length
-    has_length: bool = False
-
-
-def _test(what: str, holds: Callable[[str], bool]) -> Function:
-    return Function(f"1 when {what}, otherwise nothing", lambda value: "1" if holds(value) else None)
-
-
-FUNCTIONS: Mapping[str, Function] = MappingProxyType(
-    {
-        "x": Function("the value itself", lambda value: value),
-        "lower": Function("the value in lower case", str.lower),
-        "bare": Function("in lower case without accents and other marks on letters: Łódź → łodz", _bare),
-        "prefix": Function("its first n characters; nothing when it is shorter", _prefix, True),
-        "suffix": Function("its last n characters; nothing when it is shorter", _suffix, True),
-        "lower_prefix": Function("the prefix in lower case", lambda x, n: _prefix(x.lower(), n), True),
-        "lower_suffix": Function("the suffix in lower case", lambda x, n: _suffix(x.lower(), n), True),
-        "bare_prefix": Function("the prefix of the bare value", lambda x, n: _prefix(_bare(x), n), True),
-        "bare_suffix": Function("the suffix of the bare value", lambda x, n: _suffix(_bare(x), n), True),
-        "shape": Function("capitals as X, other letters as x, digits as d: Rome-27 → Xxxx-dd", _shape),
-        "short_shape": Function("the shape with runs of one character collapsed: Xx-d", _short_shape),
-        "digits": Function("the value with every digit as 0", _digits),
-        "length": Function("how many characters it has", lambda value: str(len(value))),
-        "has_digit": _test("a digit occurs", lambda value: any(map(str.isdigit, value))),
-        "has_hyphen": _test("a hyphen occurs", lambda value: "-" in value),
-        "has_upper": _test("a capital letter occurs", lambda value: any(map(_upper_first, value))),
-        "is_title": _test("the first letter is a capital and no other is", _is_title),
-        "is_upper": _test("it has letters and all of them are capitals", str.isupper),
-    }
-)
-"""The functions that may stand in a macro, and what each gives."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +133,9 @@ class Template:
 
     text: str
     source: str = field(default="template", compare=False)
+    resources: Mapping[str, Resource | MissingResource] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # those that its macros name
     _program: Program = field(init=False, compare=False, repr=False)
     _line_numbers: tuple[int, ...] = field(init=False, compare=False, repr=False)  # of the program's lines
 
@@ -217,22 +163,55 @@ class Template:
         """The template as numbers and literals, for an extractor that works on whole data sets."""
         return self._program
 
+    def bind(self, resources: Mapping[str, Resource | MissingResource] | None) -> Self:
+        """The same template with these resources, by the names that its macros have for them."""
+        return replace(self, resources=dict(resources or {}))
+
+    @property
+    def lookups(self) -> dict[Lookup, str]:
+        """What its macros look up in resources, and where it stands."""
+        found: dict[Lookup, str] = {}
+        for line, number in zip(self._program.lines, self._line_numbers, strict=True):
+            for macro in line.macros:
+                argument = self._program.transforms[macro.transform].argument
+                if isinstance(argument, Lookup):
+                    found.setdefault(argument, f"{self.source}:{number}")
+        for vector in self._program.vectors:
+            found.setdefault(Lookup("vector", vector.resource), f"{self.source}:{vector.number}")
+        return found
+
+    def check_resources(self) -> None:
+        """Raise InputError where a macro reads a resource that is missing, or of another kind."""
+        for lookup, place in self.lookups.items():
+            check_resource(lookup, self.resources, place)
+
+    def lexicon(self, index: int) -> tuple[_core.LexiconTable, int] | None:
+        """The lexicon that transform `index` matches, and the number of the list (−1: all); None for any other transform."""
+        argument = self._program.transforms[index].argument
+        return find_lexicon(argument, self.resources) if isinstance(argument, Lookup) else None
+
     def transform(self, index: int, value: str) -> str | None:
         """Transform `index` of the program on a value; None: the lines that use it make no feature there."""
         return self._apply(self._program.transforms[index], value)
 
     def _apply(self, transform: Transform, value: str) -> str | None:
+        if isinstance(transform.argument, Lookup):
+            return look_up(transform.argument, self.resources, value)
         arguments = () if transform.argument is None else (transform.argument,)
         return FUNCTIONS[transform.function].apply(value, *arguments)
 
     @property
     def n_columns(self) -> int:
         """How many columns a row must have at least."""
-        return max((transform.column + 1 for transform in self._program.transforms), default=0)
+        return max((column + 1 for column in self._columns()), default=0)
 
     def unread_columns(self, n_columns: int) -> list[int]:
         """Those of the columns of a row that are not read."""
-        return sorted({*range(n_columns)} - {transform.column for transform in self._program.transforms})
+        return sorted({*range(n_columns)} - self._columns())
+
+    def _columns(self) -> set[int]:
+        transforms = {transform.column for transform in self._program.transforms}
+        return transforms | {vector.column for vector in self._program.vectors}
 
     @property
     def has_plain_arcs(self) -> bool:
@@ -254,9 +233,8 @@ class Template:
 
     def check_columns(self, n_columns: int) -> None:
         """Raise InputError when a line reads a column that rows of `n_columns` columns do not have."""
-        for line, number in zip(self._program.lines, self._line_numbers, strict=True):
-            for macro in line.macros:
-                column = self._program.transforms[macro.transform].column
+        for number, columns in self._columns_of_lines():
+            for column in columns:
                 if column >= n_columns:
                     noun = "column" if n_columns == 1 else "columns"
                     raise FeatureError(
@@ -264,15 +242,22 @@ class Template:
                         f"but the input has {n_columns} feature {noun}"
                     )
 
+    def _columns_of_lines(self) -> list[tuple[int, list[int]]]:
+        """The columns that each line reads, by its number."""
+        transforms = self._program.transforms
+        of_lines = [
+            (number, [transforms[macro.transform].column for macro in line.macros])
+            for line, number in zip(self._program.lines, self._line_numbers, strict=True)
+        ]
+        return sorted([*of_lines, *((vector.number, [vector.column]) for vector in self._program.vectors)])
+
     def within_columns(self, n_columns: int) -> Self:
         """The template without the lines that read a column beyond the first `n_columns`."""
         beyond = {
-            number
-            for line, number in zip(self._program.lines, self._line_numbers, strict=True)
-            if any(self._program.transforms[macro.transform].column >= n_columns for macro in line.macros)
+            number for number, columns in self._columns_of_lines() if max(columns, default=-1) >= n_columns
         }
         kept = (line for number, line in enumerate(self.text.split("\n"), 1) if number not in beyond)
-        return self.parse("\n".join(kept), source=self.source)
+        return replace(self, text="\n".join(kept))
 
     def expand(self, rows: Sequence[Row], i: int) -> tuple[list[str], list[str]]:
         """The features of position `i` and of the arc that enters it: the plain form of what extractors do."""
@@ -308,6 +293,10 @@ class Template:
             raise FeatureError(
                 f"position {position} has {len(columns)} columns, but {self.source} reads column {transform.column}"
             )
+        if found := self.lexicon(macro.transform):
+            words = (row if isinstance(row, str) else row[transform.column] for row in rows)
+            table, number = found
+            return table.values([self._apply(transform, word) or "" for word in words], number)[position]
         return self._apply(transform, columns[transform.column])
 
 
@@ -341,17 +330,35 @@ class _Parser(LineParser):
         """The program of a template, and the number of the line that each line of it stands on."""
         lines: list[Line] = []
         numbers: list[int] = []
+        vectors: list[VectorMacro] = []
         for number, line in enumerate(text.split("\n"), 1):
             line = line.removesuffix("\r")
             if not line.strip() or line.startswith("#"):
                 continue
+            if "%vector" in line:
+                vectors.append(self.vector(number, line))
+                continue
             lines.append(self.line(number, line))
             numbers.append(number)
-        if not lines:
+        if not lines and not vectors:
             raise TemplateError(
                 f"{self.source}: the template has no line that begins with U or B, or with a name and ="
             )
-        return Program(tuple(self.transforms), tuple(lines)), tuple(numbers)
+        return Program(tuple(self.transforms), tuple(lines), vectors=tuple(vectors)), tuple(numbers)
+
+    def vector(self, number: int, line: str) -> VectorMacro:
+        """A line that is a dense block: one macro `%vector`, and nothing behind it."""
+        kind, begin = self.begin(number, line)
+        start = line.index("%")
+        found = MACRO.match(line, start)
+        assert found is not None  # every part after the % may be empty
+        if kind != "U" or found["function"] != "vector" or found.end() != len(line.rstrip()):
+            self.complain(number, line, start, "expected %vector alone on a line of features on labels")
+        transform, row = self.macro(number, line, found)
+        assert isinstance(transform.argument, Lookup)
+        assert transform.argument.resource is not None
+        name = line[begin:start].rstrip("=:")
+        return VectorMacro(name, transform.argument.resource, transform.column, row, number)
 
     def begin(self, number: int, line: str) -> tuple[str, int]:
         """The kind of a line, U or B, and where the text of its features begins."""
@@ -375,8 +382,8 @@ class _Parser(LineParser):
 
     def macro(self, number: int, line: str, found: re.Match[str]) -> tuple[Transform, int]:
         function = found["function"]
-        if function not in FUNCTIONS:
-            known = ", ".join(FUNCTIONS)
+        if function not in FUNCTIONS and function not in MACROS:
+            known = ", ".join([*FUNCTIONS, *MACROS])
             self.complain(
                 number, line, found.start(), f"unknown function %{function}: expected one of {known}"
             )
@@ -384,6 +391,8 @@ class _Parser(LineParser):
             self.complain(number, line, found.end("function"), f"expected [ after %{function}")
         if not found["close"]:
             self.complain(number, line, found.start("open"), "the bracket is not closed")
+        if function in MACROS:
+            return self.lookup(number, line, found)
         form = "[row,column,length]" if FUNCTIONS[function].has_length else "[row,column]"
         numbers = [part.strip() for part in found["inside"].split(",")]
         if len(numbers) != form.count(",") + 1 or not all(map(_INTEGER.fullmatch, numbers)):
@@ -396,3 +405,12 @@ class _Parser(LineParser):
         if length and length[0] < 1:
             self.complain(number, line, found.start("open"), f"length {length[0]} is below 1")
         return Transform(function, column, length[0] if length else None), row
+
+    def lookup(self, number: int, line: str, found: re.Match[str]) -> tuple[Transform, int]:
+        """A macro that reads a resource."""
+        form = MACROS[found["function"]]
+        row, column, *given = [part.strip() for part in found["inside"].split(",")] + [""]
+        lookup = parse_lookup(found["function"], given[:-1])
+        if lookup is None or not _INTEGER.fullmatch(row) or not _INTEGER.fullmatch(column) or int(column) < 0:
+            self.complain(number, line, found.start("open"), f"expected %{found['function']}{form}")
+        return Transform(found["function"], int(column), lookup), int(row)
