@@ -17,6 +17,7 @@ from benchmarks import (
     chain,
     costs,
     curves,
+    decoding,
     explanations,
     morphology,
     orders,
@@ -278,6 +279,15 @@ def test_quick_run_of_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ]  # spans found for each gold one
     assert found[0] < found[3] < found[-1]
     assert (tmp_path / "costs.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
+
+
+@pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="the corpus is not here")
+def test_decodings_have_the_highest_expected_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    decoding.main(["--quick", "--task", "spanish"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    found = {row[1]: (float(row[2]), float(row[4])) for row in rows}
+    assert max(found, key=lambda decode: found[decode][0]) == "marginal"
+    assert max(found, key=lambda decode: found[decode][1]) == "f1"
 
 
 @pytest.mark.skipif(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import crfkit
-from tests.cli.commands import complaint, run
+from crfkit.data import read_columns
+from tests.cli.commands import columns, complaint, run
 
 pytestmark = pytest.mark.usefixtures("column_files")
 
@@ -77,18 +78,37 @@ def test_evaluation_of_probabilities(chunker: str) -> None:
     assert "area" not in run("eval", chunker, "chunks.txt").stdout
 
 
-def test_evaluation_of_a_decoding(chunker: str) -> None:
-    labels = run("eval", chunker, "chunks.txt", "--confusion", "0").stdout
-    for decode, title in (
-        ("viterbi", "spans of the best labels:"),
-        ("f1", "spans with the highest expected F1:"),
-    ):
-        report = run("eval", chunker, "chunks.txt", "--spans", "--decode", decode, "--confusion", "0").stdout
-        assert report.startswith(labels)
-        _, found = report.split(f"{title}\n")
-        assert found.splitlines()[0] == "processed 40 phrases; found: 40 phrases; correct: 40."
-        assert found.splitlines()[1] == "precision: 100.00%; recall: 100.00%; FB1: 100.00"
-    assert "--decode is about spans" in complaint("eval", chunker, "chunks.txt", "--decode", "f1")
+@pytest.fixture
+def unsure() -> str:
+    """A model of few data, whose decodings differ, and a file unsure.txt."""
+    y = ["a B-P b I-P c O", "b O a B-P", "c B-Q c I-Q", "a O b B-P b B-P"] * 3
+    new = ["c O a B-P b I-P a O", "b B-Q a O b O", "a O a B-P c O", "c O b B-Q b B-P a O"] * 3
+    Path("names.txt").write_text(columns(y, 2))
+    Path("unsure.txt").write_text(columns(new, 2))
+    run("train", "names.txt", "--model", "unsure.crf", "--template", "template.txt", "--quiet")
+    return "unsure.crf"
+
+
+@pytest.mark.parametrize("decode", ["viterbi", "marginal", "f1"])
+def test_labels_of_a_decoding(unsure: str, decode: str) -> None:
+    crf, rows = crfkit.load(unsure), list(read_columns("unsure.txt"))
+    X = [[row[:1] for row in sequence.rows] for sequence in rows]
+    expected = crf.predict(X, decode=decode)
+    found = run("tag", unsure, "unsure.txt", "--labels-only", "--decode", decode).stdout
+    assert [block.split() for block in found.strip().split("\n\n")] == expected
+    if decode != "viterbi":
+        assert expected != crf.predict(X)
+    report = run("eval", unsure, "unsure.txt", "--decode", decode, "--confusion", "0").stdout
+    f1 = 100 * crf.score(X, [[row[1] for row in sequence.rows] for sequence in rows], decode=decode)
+    assert f"FB1: {f1:6.2f}" in report
+
+
+def test_what_does_not_go_with_a_decoding(unsure: str) -> None:
+    for option in (["--nbest", "2"], ["--probability"], ["--scores"], ["--posterior"]):
+        given = ("tag", unsure, "unsure.txt", "--decode", "marginal", *option)
+        assert f"{option[0]} does not go with --decode" in complaint(*given)
+    given = ("tag", unsure, "unsure.txt", "--spans", "--decode", "marginal")
+    assert "expected viterbi or f1 with --spans" in complaint(*given)
 
 
 def test_plain_labels_are_runs(model: str) -> None:

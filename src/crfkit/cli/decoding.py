@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def decode_examples(
-    model: "CRF", chunk: Sequence[Example], details: Details
+    model: "CRF", chunk: Sequence[Example], details: Details, decode: str | None = None
 ) -> Iterator[list[LabelSequence]]:
     """The label sequences of each input, best first, with the scores and probabilities that are asked for."""
     X = [example.inputs for example in chunk]
@@ -29,7 +29,8 @@ def decode_examples(
         if details.posterior:
             found = _by_marginals(model, X, marginals, details, allowed)
         elif details.nbest is None and not details.probability and not details.scores:
-            found = [[LabelSequence(labels)] for labels in model.predict(X, allowed=allowed)]
+            predicted = model.predict(X, decode=decode or "viterbi", allowed=allowed)
+            found = [[LabelSequence(labels)] for labels in predicted]
         else:
             found = _by_score(model, X, details, allowed)
     for best, probabilities in zip(found, marginals, strict=True):

@@ -21,18 +21,17 @@ from crfkit.cli.tag import BATCH
 from crfkit.cli.treebank_tags import evaluate_tagger, is_treebank_tagger
 from crfkit.cli.words import evaluate_file, is_segmenter
 from crfkit.data import number_lines, read_conllu
-from crfkit.errors import InputError, UnsupportedError
+from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence
-    from crfkit.evaluation import Evaluation, SpanReport, TreeReport
+    from crfkit.evaluation import Evaluation, TreeReport
     from crfkit.models import CRF, Parser
     from crfkit.structures import Span
 
 
 LEAST = 0.01  # probability of the spans that are counted
 _CONFUSION = "confusion table (gold down, predicted across):"
-_TITLES = {"viterbi": "spans of the best labels", "f1": "spans with the highest expected F1"}
 
 
 def evaluate(
@@ -40,12 +39,14 @@ def evaluate(
     examples: Iterable[Example],
     *,
     allow_unknown: bool = False,
+    decode: str = "viterbi",
     scored: "tuple[list[list[str]], list[list[Span]]] | None" = None,
 ) -> "Evaluation":
     """Compare the labels of a file with those that the model gives.
 
     A label that the model does not know is refused; `allow_unknown` counts it as one that the model gets wrong. Where the
-    model or the file has constraints, the sequences are counted whose labels they exclude. `scored` gets the labels of the
+    model or the file has constraints, the sequences are counted whose labels they exclude. `decode` as for `CRF.predict`;
+    expected F1 is that of the whole file. `scored` gets the labels of the
     file, and the spans of each sequence with their probabilities.
     """
     from crfkit.evaluation import evaluate as compare
@@ -60,7 +61,7 @@ def evaluate(
         bigrams = None
     constrained = bigrams is not None
     examples = iter(examples)
-    while chunk := list(islice(examples, BATCH)):
+    while chunk := list(islice(examples, None if decode == "f1" else BATCH)):
         if not allow_unknown:
             for example in chunk:
                 check_labels(example, known, "the model does not know the label")
@@ -69,7 +70,7 @@ def evaluate(
         constrained = constrained or allowed is not None
         with name_places(chunk):
             X = [example.inputs for example in chunk]
-            found = model.predict(X, allowed=allowed)
+            found = model.predict(X, decode=decode, allowed=allowed)
             if scored is not None:
                 scored[1].extend(model.predict_spans(X, LEAST, allowed=allowed))
         predicted += ([str(label) for label in labels] for labels in found)
@@ -125,7 +126,8 @@ def is_treebank(path: Path) -> bool:
 @click.option(
     "--decode",
     type=click.Choice(DECODINGS),
-    help="With --spans: report on the spans of the best labels, or on those with the highest expected F1, too.",
+    help="How to choose the labels that are compared: the best ones of a sequence together, each by its own probability "
+    "(marginal), or those of the spans with the highest expected F1.  [default: viterbi]",
 )
 @allowed_column_option
 @columns_option
@@ -178,8 +180,6 @@ def _label_report(
     """The report on labels, and the table of confusions."""
     from crfkit.evaluation import span_calibration, span_precision_recall
 
-    if decode is not None and not spans:
-        raise UnsupportedError("--decode is about spans: add --spans")
     tagger = load_tagger(model, n_threads=threads, n_columns=columns)
     examples = read_for_tagger(
         tagger, file, separator=separator, allowed_column=allowed_column, labels_required=True
@@ -187,25 +187,13 @@ def _label_report(
     display.stage(f"tagging {file}", "sequences")
     scored: tuple[list[list[str]], list[list[Span]]] | None = ([], []) if spans else None
     examples = display.count(examples)
-    if decode is not None:  # expected F1 is that of the whole file
-        examples = iter(kept := list(examples))
-    report = evaluate(tagger.crf, examples, allow_unknown=allow_unknown, scored=scored)
+    report = evaluate(
+        tagger.crf, examples, allow_unknown=allow_unknown, decode=decode or "viterbi", scored=scored
+    )
     text = str(report)
-    if decode is not None:
-        text += f"\n\n{_TITLES[decode]}:\n{_decoded_report(tagger.crf, kept, decode)}"
     if scored is not None:
         text += f"\n\n{span_precision_recall(*scored)}\n\n{span_calibration(*scored)}"
     return text, f"{_CONFUSION}\n{report.confusion.table(confusion)}"
-
-
-def _decoded_report(model: "CRF", examples: list[Example], decode: str) -> "SpanReport":
-    """Precision, recall and F1 of the spans of a decoding."""
-    from crfkit.evaluation import scheme_of, span_report
-
-    gold = [example.labels or [] for example in examples]
-    allowed = allowed_of(examples, model.classes_)
-    found = model.predict_spans([example.inputs for example in examples], decode=decode, allowed=allowed)
-    return span_report(gold, found, scheme_of(label for labels in gold for label in labels) or "PLAIN")
 
 
 def _tree_report(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crfkit.models import CRF
     from crfkit.structures import Span
 
-DECODINGS = ("viterbi", "f1")
+DECODINGS = ("viterbi", "marginal", "f1")
 _TEXT = "# text = "  # a comment that has the text of a sequence, as in CoNLL-U
 
 
@@ -29,16 +29,28 @@ class SpanOptions(NamedTuple):
     def check(self, details: Details, form: str | None) -> None:
         """Refuse options that need --spans, and those that have no place beside it."""
         if not self.spans:
-            for name in ("threshold", "decode", "json"):
+            for name in ("threshold", "json"):
                 if getattr(self, name):
                     raise UnsupportedError(f"--{name} is about spans: add --spans")
+            if self.decode is not None:
+                _check_decode(details)
             return
+        if self.decode == "marginal":
+            raise UnsupportedError("--decode marginal is about labels, expected viterbi or f1 with --spans")
         given = [name for name, value in details._asdict().items() if value != getattr(PLAIN, name)]
         if form is not None:
             given.append("format")
         if given:
             option = "--" + given[0].replace("_", "-")
             raise UnsupportedError(f"{option} is about labels, and --spans writes spans")
+
+
+def _check_decode(details: Details) -> None:
+    """Refuse what the labels of a decoding do not have."""
+    for name in ("nbest", "probability", "scores", "posterior"):
+        if getattr(details, name):
+            other = "" if name == "posterior" else "; --posterior beside it chooses by marginals"
+            raise UnsupportedError(f"--{name} does not go with --decode{other}")
 
 
 def write_spans(
@@ -49,7 +61,7 @@ def write_spans(
     As JSON: an object for each sequence, with offsets in characters where a comment `# text = …` has the text of its words.
     """
     n = 0
-    for chunk in _all_at_once(chunks) if options.decode == "f1" else chunks:
+    for chunk in all_at_once(chunks) if options.decode == "f1" else chunks:
         with name_places(chunk):
             found = model.predict_spans(
                 [example.inputs for example in chunk],
@@ -70,7 +82,7 @@ def write_spans(
         output.flush()
 
 
-def _all_at_once(chunks: Iterable[Sequence[Example]]) -> Iterator[Sequence[Example]]:
+def all_at_once(chunks: Iterable[Sequence[Example]]) -> Iterator[Sequence[Example]]:
     """Expected F1 is that of the whole file."""
     yield [example for chunk in chunks for example in chunk]
 

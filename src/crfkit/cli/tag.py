@@ -13,7 +13,7 @@ from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.output_formats import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
 from crfkit.cli.progress import Display
-from crfkit.cli.spans import DECODINGS, SpanOptions, write_spans
+from crfkit.cli.spans import DECODINGS, SpanOptions, all_at_once, write_spans
 from crfkit.cli.streams import (
     ArrivingLines,
     batches,
@@ -38,13 +38,16 @@ def tag(
     *,
     details: Details = PLAIN,
     write: Writer = write_column_form,
+    decode: str | None = None,
 ) -> None:
     """Write each sequence with the predicted labels, in the form of `write`; sequences come in chunks.
 
-    `details` say how many label sequences, and which probabilities.
+    `details` say how many label sequences, and which probabilities, `decode` how labels are chosen, as for `CRF.predict`.
     """
-    for chunk in chunks:
-        for example, label_sequences in zip(chunk, decode_examples(model, chunk, details), strict=True):
+    for chunk in all_at_once(chunks) if decode == "f1" else chunks:
+        for example, label_sequences in zip(
+            chunk, decode_examples(model, chunk, details, decode), strict=True
+        ):
             for label_sequence in label_sequences:
                 write(example, label_sequence, details, output)
         output.flush()
@@ -89,7 +92,8 @@ def tag(
 @click.option(
     "--decode",
     type=click.Choice(DECODINGS),
-    help="With --spans: those of the best labels, or those with the highest expected F1.",
+    help="How to choose labels, or spans: the best labels of a sequence together, each label by its own probability "
+    "(marginal), or the spans with the highest expected F1.  [default: viterbi]",
 )
 @click.option("--json", is_flag=True, help="With --spans: one JSON object for each sequence.")
 @separator_option
@@ -145,4 +149,4 @@ def command(
             if span_options.spans:
                 write_spans(tagger.crf, chunks, stream, span_options)
             else:
-                tag(tagger.crf, chunks, stream, details=details, write=write)
+                tag(tagger.crf, chunks, stream, details=details, write=write, decode=span_options.decode)

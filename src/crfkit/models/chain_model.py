@@ -110,6 +110,10 @@ class ChainModel:
         """Predicted outputs as metrics compare them."""
         return outputs
 
+    def written_scheme(self, scheme: str) -> str:
+        """The scheme of the label ids of spans, where this is that of labels."""
+        return scheme
+
     def check_marginals(self) -> None:
         """Refuse questions on probabilities of labels where labels have none."""
 

@@ -26,6 +26,7 @@ from crfkit.features import (
 from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
+from crfkit.models.decoding import check_decoding, decode_labels
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
@@ -46,7 +47,7 @@ from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import Optimizer
-from crfkit.structures import SequenceStructure, Span, Threshold
+from crfkit.structures import SequenceStructure, Span, SpanLabels, Threshold
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
@@ -308,11 +309,19 @@ class CRF(Estimator, Generic[Label]):
         """Turns input into numbers, and knows the names of the features."""
         return self._get_model().potentials.encoder
 
-    def predict(self, X: Sequences, *, allowed: Allowed = None) -> "list[list[Label]]":
-        """The best labels of each sequence; `allowed` as in `fit`."""
-        ask = self._ask(X, allowed)
-        with ask.explain_impossible():
-            return ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
+    def predict(
+        self, X: Sequences, *, decode: str = "viterbi", allowed: Allowed = None
+    ) -> "list[list[Label]]":
+        """The labels of each sequence; `allowed` as in `fit`.
+
+            decode="viterbi"    the label sequence with the highest score
+            decode="marginal"   at each position the label with the highest marginal: the most labels right, as expected
+            decode="f1"         those of the spans with the highest expected F1 over X, as `predict_spans` finds them
+
+        A sequence whose labels, chosen so, break a constraint gets the best ones that do not.
+        """
+        check_decoding(decode)
+        return decode_labels(self._ask(X, allowed), decode, self._read_spans(decode))
 
     def predict_marginals(self, X: Sequences, *, allowed: Allowed = None) -> list[Float64s]:
         """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`.
@@ -451,23 +460,31 @@ class CRF(Estimator, Generic[Label]):
         *,
         allowed: Allowed = None,
         metric: str | MetricFunction | None = None,
+        decode: str = "viterbi",
     ) -> float:
         """F1 of spans where the labels are those of spans, otherwise accuracy; another `metric` as for `fit`.
+
+        `decode` as for `predict`.
 
         A sequence counts as often as its weight says. A label None is unknown, a set of labels means one of these: then
         the score is the share of right labels among those that are known.
         """
         given = read_metric(metric)
+        check_decoding(decode)
         X, y, sample_weight = read_examples(X, y, sample_weight, as_text=self._reads_text())
         X, y = self._read_labels(X, y)
         ask = self._ask(X, allowed)
         gold = ask.model.read_gold(y, ask.dataset)
         figure = ask.model.figure(given, gold)
         weights = read_sample_weight(sample_weight, len(gold))
-        with ask.explain_impossible():
-            predicted = ask.model.decode(ask.answerer.decode(ask.design, ask.n_threads), ask.dataset)
+        predicted = decode_labels(ask, decode, self._read_spans(decode))
         options = {} if weights is None else {"sample_weight": weights.tolist()}
         return as_score(figure(gold, ask.model.convert_outputs(predicted, ask.dataset), **options))
+
+    def _read_spans(self, decode: str) -> SpanLabels | None:
+        """How labels are read as spans, where a decoding is about these."""
+        structure = self.structure_
+        return kind_of(structure).read_spans(structure, self.classes_, None) if decode == "f1" else None
 
     def _facts(self) -> dict[str, object] | None:
         known = super()._facts()

@@ -42,6 +42,10 @@ class SegmentModel(ChainModel):
         found = super().read_gold(y, dataset, which)
         return [*map(bio_to_iob1, found)] if self._writes_iob1 else found
 
+    def written_scheme(self, scheme: str) -> str:
+        """BIO where IOB1 is written outside."""
+        return "bio" if self._writes_iob1 else scheme
+
     def check_marginals(self) -> None:
         """In IOB1, whether B or I is written depends on the label before."""
         if self._writes_iob1:

@@ -78,6 +78,10 @@ class SegmentPotentials(StructurePotentials):
         types = self.segments.types
         return types.transition[types.type_of]
 
+    def existing_pairs(self) -> tuple[Int32s, Int32s]:
+        """Within a segment and between two."""
+        return self.segments.label_pairs()
+
     @property
     def own_blocks(self) -> dict[str, int]:
         """Those of functions, then lengths, and features of segments."""

@@ -120,6 +120,10 @@ class FeaturePotentials:
         """The label whose transitions each label has: its own. [L]"""
         return np.arange(n_labels, dtype=np.int32)
 
+    def existing_pairs(self) -> tuple[Int32s, Int32s] | None:
+        """The only labels that may follow each other, as (before, after), L being the start and the end; None: all may."""
+        return None if self.feature_map.soft else self.feature_map.bigrams
+
     @property
     def own_blocks(self) -> dict[str, int]:
         """Blocks of the weights behind those of the feature map: name → number of weights."""
