@@ -18,7 +18,7 @@ nanobind::tuple explain_arc(const Parser& self, const Treebank& treebank, std::i
     if (n < 0 || n >= treebank.n_sentences() || head < 0 || head > treebank.length(n) || dependent < 1 ||
         dependent > treebank.length(n) || head == dependent)
         throw std::invalid_argument("there is no such arc");
-    const ArcContext found = arc_context(self.layout(), self.weights(), treebank, n, head, dependent);
+    const ArcContext found = arc_context(self.weights(), treebank, n, head, dependent);
     return nanobind::make_tuple(new_array(found.templates), new_array(found.features),
                                 new_array(found.labels));
 }

@@ -97,8 +97,8 @@ void bind_data(nb::module_& m) {
             "treebank"_a, "heads"_a, "labels"_a, "n_labels"_a, "min_count"_a, "order"_a = 1)
         .def_prop_ro("n_labels", &ArcLayout::n_labels)
         .def_prop_ro("n_weights", &ArcLayout::n_weights)
-        .def_prop_ro("arc_keys", [](const ArcLayout& self) { return signed_keys(self.arcs.keys()); })
-        .def_prop_ro("label_keys", [](const ArcLayout& self) { return signed_keys(self.labels.keys()); })
+        .def_prop_ro("arc_keys", [](const ArcLayout& self) { return signed_keys(self.arc_keys); })
+        .def_prop_ro("label_keys", [](const ArcLayout& self) { return signed_keys(self.label_keys); })
         .def_prop_ro("pair_ptr", [](const ArcLayout& self) { return new_array(self.pair_ptr); })
         .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); });
 }

@@ -85,7 +85,8 @@ void bind_pruning(nb::module_& m) {
             "candidates",
             [](const PruningModel& self, const Treebank& treebank, const Array<std::int32_t>& heads,
                const Array<std::int32_t>& labels, bool one_root, int n_threads) {
-                const KnownTrees known = known_trees(treebank, heads, labels, self.layout->n_labels());
+                const KnownTrees known =
+                    known_trees(treebank, heads, labels, self.weights.layout().n_labels());
                 return unlocked([&] { return find_candidates(self, treebank, &known, one_root, n_threads); });
             },
             "treebank"_a, "heads"_a, "labels"_a, "one_root"_a, "n_threads"_a,

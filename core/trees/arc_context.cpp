@@ -6,8 +6,8 @@
 
 namespace crfkit {
 
-ArcContext arc_context(const ArcLayout& layout, const double* w, const Treebank& treebank, std::int64_t n,
-                       std::int64_t head, std::int64_t dependent) {
+ArcContext arc_context(const ArcWeights& weights, const Treebank& treebank, std::int64_t n, std::int64_t head,
+                       std::int64_t dependent) {
     ArcFeatures features;
     features.load(treebank, n);
     std::vector<Key> keys, numbers, one;
@@ -15,23 +15,21 @@ ArcContext arc_context(const ArcLayout& layout, const double* w, const Treebank&
     std::map<std::int64_t, double> sums;
     for (std::size_t i = 0; i < keys.size(); ++i) {
         one.assign(1, keys[i]);
-        layout.arcs.each(one, [&](std::int32_t d) { sums[static_cast<std::int64_t>(numbers[i])] += w[d]; });
+        weights.each_of_arcs(one, [&](double w) { sums[static_cast<std::int64_t>(numbers[i])] += w; });
     }
     ArcContext found;
     for (const auto& [number, sum] : sums) {
         found.templates.push_back(number);
         found.features.push_back(sum);
     }
-    found.labels.assign(static_cast<std::size_t>(layout.n_labels()), 0.0);
+    found.labels.assign(static_cast<std::size_t>(weights.layout().n_labels()), 0.0);
     const Side side = side_of(head, dependent);
     keys.clear();
     features.label_of_arc(head, dependent, keys);
     features.label_of_dependent(dependent, side, keys);
     features.label_of_head(head, side, keys);
-    layout.labels.each(keys, [&](std::int32_t feature) {
-        const double* weights = w + layout.first_weight(feature);
-        for (const std::int32_t r : layout.labels_of(feature)) found.labels[r] += *weights++;
-    });
+    std::vector<ArcWeights::Range> ranges;
+    weights.add_labels(keys, ranges, found.labels.data());
     return found;
 }
 

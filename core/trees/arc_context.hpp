@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trees/arc_layout.hpp"
+#include "trees/arc_weights.hpp"
 #include "trees/treebank.hpp"
 
 namespace crfkit {
@@ -15,9 +15,9 @@ struct ArcContext {
     std::vector<double> labels;           // [R] the scores of the labels, without the above
 };
 
-// Of the arc head → dependent of sentence n, at w[D].
-ArcContext arc_context(const ArcLayout& layout, const double* w, const Treebank& treebank, std::int64_t n,
-                       std::int64_t head, std::int64_t dependent);
+// Of the arc head → dependent of sentence n.
+ArcContext arc_context(const ArcWeights& weights, const Treebank& treebank, std::int64_t n, std::int64_t head,
+                       std::int64_t dependent);
 
 // The trees in which a word has a given head: with E the mean over these,
 struct HeadContext {

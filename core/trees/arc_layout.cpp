@@ -7,6 +7,7 @@
 #include "base/interruption.hpp"
 #include "base/lists.hpp"
 #include "trees/arc_features.hpp"
+#include "trees/key_table.hpp"
 #include "trees/tree_shape.hpp"
 
 namespace crfkit {
@@ -64,15 +65,17 @@ void add_second_order(const Treebank& treebank, const KnownTrees& trees, std::ve
 
 }  // namespace
 
-ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vector<Key> label_keys,
+ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> of_arcs, std::vector<Key> of_labels,
                      std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs)
-    : arcs(std::move(arc_keys)),
-      labels(std::move(label_keys)),
+    : arc_keys(std::move(of_arcs)),
+      label_keys(std::move(of_labels)),
       pair_ptr(std::move(ptr)),
       pair_labels(std::move(of_pairs)),
       n_labels_(n_labels) {
     if (n_labels < 1) throw std::invalid_argument("there must be at least one label");
-    check_label_lists(pair_ptr, pair_labels, labels.size(), n_labels, "pair");
+    check_keys(arc_keys);
+    check_keys(label_keys);
+    check_label_lists(pair_ptr, pair_labels, n_label_features(), n_labels, "pair");
 }
 
 ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,

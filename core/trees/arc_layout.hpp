@@ -8,16 +8,16 @@
 #include <span>
 #include <vector>
 
-#include "trees/key_index.hpp"
+#include "base/key_hash.hpp"
 #include "trees/treebank.hpp"
 
 namespace crfkit {
 
 class ArcLayout {
   public:
-    // pair_ptr [features of labels + 1]: the labels of each, ascending. Throws std::invalid_argument.
-    ArcLayout(std::int32_t n_labels, std::vector<Key> arc_keys, std::vector<Key> label_keys,
-              std::vector<std::int64_t> pair_ptr, std::vector<std::int32_t> pair_labels);
+    // ptr [features of labels + 1]: the labels of each, ascending; keys ascend. Throws std::invalid_argument.
+    ArcLayout(std::int32_t n_labels, std::vector<Key> of_arcs, std::vector<Key> of_labels,
+              std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs);
     // The features of the arcs whose heads are known, if they are seen at least `min_count` times. Of order
     // 2: those of siblings and grandparents too, where all heads of a sentence are known; they are features
     // of arcs here.
@@ -25,9 +25,13 @@ class ArcLayout {
                            std::int64_t min_count, int order = 1);
 
     std::int32_t n_labels() const { return n_labels_; }
-    std::int64_t n_weights() const { return arcs.size() + static_cast<std::int64_t>(pair_labels.size()); }
+    std::int64_t n_arc_features() const { return static_cast<std::int64_t>(arc_keys.size()); }
+    std::int64_t n_label_features() const { return static_cast<std::int64_t>(label_keys.size()); }
+    std::int64_t n_weights() const {
+        return n_arc_features() + static_cast<std::int64_t>(pair_labels.size());
+    }
     // Where the weights of a feature of labels begin in w.
-    std::int64_t first_weight(std::int64_t feature) const { return arcs.size() + pair_ptr[feature]; }
+    std::int64_t first_weight(std::int64_t feature) const { return n_arc_features() + pair_ptr[feature]; }
     std::span<const std::int32_t> labels_of(std::int64_t feature) const {
         return {pair_labels.data() + pair_ptr[feature],
                 static_cast<std::size_t>(pair_ptr[feature + 1] - pair_ptr[feature])};
@@ -36,12 +40,12 @@ class ArcLayout {
     // Calls function for the weights of each feature: ranges of w that sentences touch together.
     template <class Function>
     void each_slot_range(const Function& function) const {
-        for (std::int64_t d = 0; d < arcs.size(); ++d) function({d, d + 1});
-        for (std::int64_t f = 0; f < labels.size(); ++f)
+        for (std::int64_t d = 0; d < n_arc_features(); ++d) function({d, d + 1});
+        for (std::int64_t f = 0; f < n_label_features(); ++f)
             if (pair_ptr[f] < pair_ptr[f + 1]) function({first_weight(f), first_weight(f + 1)});
     }
 
-    const KeyIndex arcs, labels;
+    const std::vector<Key> arc_keys, label_keys;  // ascending
     const std::vector<std::int64_t> pair_ptr;
     const std::vector<std::int32_t> pair_labels;
 

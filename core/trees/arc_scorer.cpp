@@ -7,10 +7,9 @@
 
 namespace crfkit {
 
-void ArcScorer::load(const Treebank& treebank, std::int64_t n, const double* w) {
-    weights_ = w;
+void ArcScorer::load(const Treebank& treebank, std::int64_t n) {
     features_.load(treebank, n);
-    const std::int64_t R = layout_.n_labels(), n_rows = 2 * (n_words() + 1);
+    const std::int64_t R = weights_.layout().n_labels(), n_rows = 2 * (n_words() + 1);
     by_dependent_.assign(n_rows * R, 0.0);
     by_head_.assign(n_rows * R, 0.0);
     row_.resize(R);
@@ -27,10 +26,9 @@ void ArcScorer::load(const Treebank& treebank, std::int64_t n, const double* w) 
 }
 
 const double* ArcScorer::labels(std::int64_t head, std::int64_t dependent) {
-    const std::int64_t R = layout_.n_labels(), right = side_of(head, dependent) == Side::right;
-    double sum = 0;
+    const std::int64_t R = weights_.layout().n_labels(), right = side_of(head, dependent) == Side::right;
     features_.arc(head, dependent, keys_);
-    layout_.arcs.each(keys_, [&](std::int32_t feature) { sum += weights_[feature]; });
+    const double sum = weights_.sum(keys_);
     const double *a = by_dependent_.data() + (2 * dependent + right) * R,
                  *b = by_head_.data() + (2 * head + right) * R;
     for (std::int64_t r = 0; r < R; ++r) row_[r] = sum + a[r] + b[r];
@@ -40,7 +38,7 @@ const double* ArcScorer::labels(std::int64_t head, std::int64_t dependent) {
 }
 
 void ArcScorer::fill(double* scores) {
-    const std::int64_t R = layout_.n_labels(), side = n_words() + 1;
+    const std::int64_t R = weights_.layout().n_labels(), side = n_words() + 1;
     std::fill_n(scores, side * side * R, 0.0);
     for (std::int64_t h = 0; h < side; ++h) {
         check_interruption();
@@ -49,8 +47,18 @@ void ArcScorer::fill(double* scores) {
     }
 }
 
+void ArcScorer::fill(const TreeParts& parts, double* scores) {
+    check_interruption();
+    const std::int64_t R = weights_.layout().n_labels();
+    for (const auto [h, m] : parts.arcs()) scores = std::copy_n(labels(h, m), R, scores);
+    for (const SecondOrderPart& part : parts.second_order()) {
+        add_keys(features_, part, keys_);
+        *scores++ = weights_.sum(keys_);
+    }
+}
+
 void ArcScorer::sum_labels(double* tops, double* sums) {
-    const std::int64_t R = layout_.n_labels(), side = n_words() + 1;
+    const std::int64_t R = weights_.layout().n_labels(), side = n_words() + 1;
     std::fill_n(tops, side * side, 0.0);
     std::fill_n(sums, side * side, 0.0);
     for (std::int64_t h = 0; h < side; ++h) {
@@ -69,14 +77,8 @@ void ArcScorer::sum_labels(double* tops, double* sums) {
 
 std::int32_t ArcScorer::best_label(std::int64_t head, std::int64_t dependent) {
     const double* scores = labels(head, dependent);
-    return static_cast<std::int32_t>(std::max_element(scores, scores + layout_.n_labels()) - scores);
-}
-
-void ArcScorer::add_labels(double* row) {
-    layout_.labels.each(keys_, [&](std::int32_t feature) {
-        const double* from = weights_ + layout_.first_weight(feature);
-        for (const std::int32_t r : layout_.labels_of(feature)) row[r] += *from++;
-    });
+    return static_cast<std::int32_t>(std::max_element(scores, scores + weights_.layout().n_labels()) -
+                                     scores);
 }
 
 }  // namespace crfkit

@@ -14,7 +14,7 @@ namespace {
 
 // What one thread needs to score sentences.
 struct Scorer {
-    explicit Scorer(const ArcLayout& layout) : arcs(layout) {}
+    explicit Scorer(const ArcWeights& weights) : arcs(weights) {}
 
     ArcScorer arcs;
     Buffer<double> scores, sums;
@@ -32,17 +32,17 @@ std::vector<std::int64_t> arc_places(const Treebank& treebank) {
 }
 
 TreeParser::TreeParser(std::shared_ptr<const ArcLayout> layout, const double* w, bool one_root)
-    : layout_(std::move(layout)), weights_(w, w + layout_->n_weights()), one_root_(one_root) {}
+    : weights_(std::move(layout), w), one_root_(one_root) {}
 
 // Calls answer(n, tree) for every sentence.
 template <class Function>
 void TreeParser::each(const Treebank& treebank, int n_threads, const Function& answer) const {
     std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(treebank.n_sentences(), n_threads, [&](std::int64_t n, int worker) {
-        if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(*layout_);
+        if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(weights_);
         Scorer& scorer = *scorers[worker];
-        scorer.arcs.load(treebank, n, weights_.data());
-        const std::int64_t n_words = treebank.length(n), R = layout_->n_labels();
+        scorer.arcs.load(treebank, n);
+        const std::int64_t n_words = treebank.length(n), R = layout().n_labels();
         scorer.scores.resize((n_words + 1) * (n_words + 1) * R);
         scorer.arcs.fill(scorer.scores.data());
         answer(n, TreeView{n_words, R, scorer.scores.data(), one_root_}, scorer.scores);
@@ -56,12 +56,12 @@ void TreeParser::best(const Treebank& treebank, bool minimum_risk, std::int32_t*
                       int n_threads) const {
     std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(treebank.n_sentences(), n_threads, [&](std::int64_t n, int worker) {
-        if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(*layout_);
+        if (!scorers[worker]) scorers[worker] = std::make_unique<Scorer>(weights_);
         Scorer& scorer = *scorers[worker];
         const std::int64_t n_words = treebank.length(n), size = (n_words + 1) * (n_words + 1);
         scorer.scores.resize(size);
         scorer.sums.resize(size);
-        scorer.arcs.load(treebank, n, weights_.data());
+        scorer.arcs.load(treebank, n);
         scorer.arcs.sum_labels(scorer.scores.data(), scorer.sums.data());
         if (minimum_risk) {
             Buffer<double> probs(size);

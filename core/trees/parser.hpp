@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "trees/arc_layout.hpp"
+#include "trees/arc_weights.hpp"
 #include "trees/graph.hpp"
 #include "trees/k_best.hpp"
 #include "trees/treebank.hpp"
@@ -17,8 +17,8 @@ class TreeParser {
     // w [D].
     TreeParser(std::shared_ptr<const ArcLayout> layout, const double* w, bool one_root);
 
-    const ArcLayout& layout() const { return *layout_; }
-    const double* weights() const { return weights_.data(); }
+    const ArcLayout& layout() const { return weights_.layout(); }
+    const ArcWeights& weights() const { return weights_; }
     // Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.
     void best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
               int n_threads) const;
@@ -35,8 +35,7 @@ class TreeParser {
     template <class Function>
     void each(const Treebank& treebank, int n_threads, const Function& answer) const;
 
-    std::shared_ptr<const ArcLayout> layout_;
-    std::vector<double> weights_;
+    ArcWeights weights_;
     bool one_root_;
 };
 

@@ -21,9 +21,9 @@ std::int64_t most_of(std::int64_t n_words, std::int64_t most) {
 
 std::vector<std::int32_t> Pruner::find_best(const Treebank& treebank, std::int64_t n,
                                             const KnownTrees& known) {
-    const std::int64_t n_words = treebank.length(n), R = model_.layout->n_labels();
+    const std::int64_t n_words = treebank.length(n), R = model_.weights.layout().n_labels();
     scores_.resize((n_words + 1) * (n_words + 1) * R);
-    scorer_.load(treebank, n, model_.weights.data());
+    scorer_.load(treebank, n);
     scorer_.fill(scores_.data());
     const TreeView tree{n_words, R, scores_.data(), one_root_};
     const ArcSums arcs = summed_arcs(tree);
@@ -37,7 +37,7 @@ std::vector<std::int32_t> Pruner::find_best(const Treebank& treebank, std::int64
     const std::int64_t n_words = treebank.length(n), size = (n_words + 1) * (n_words + 1);
     scores_.resize(size);
     sums_.resize(size);
-    scorer_.load(treebank, n, model_.weights.data());
+    scorer_.load(treebank, n);
     scorer_.sum_labels(scores_.data(), sums_.data());
     tree_marginals({n_words, 1, sums_.data(), one_root_}, marginals_.data());
     return best_tree({n_words, 1, scores_.data(), one_root_}).heads;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "trees/arc_scorer.hpp"
@@ -12,11 +13,10 @@ namespace crfkit {
 
 // The first-order model, weights w [D].
 struct PruningModel {
-    PruningModel(std::shared_ptr<const ArcLayout> arc_layout, const double* w, Pruning limits)
-        : layout(std::move(arc_layout)), weights(w, w + layout->n_weights()), pruning(limits) {}
+    PruningModel(std::shared_ptr<const ArcLayout> layout, const double* w, Pruning limits)
+        : weights(std::move(layout), w), pruning(limits) {}
 
-    const std::shared_ptr<const ArcLayout> layout;
-    const std::vector<double> weights;
+    const ArcWeights weights;
     const Pruning pruning;
 };
 
@@ -24,7 +24,7 @@ struct PruningModel {
 class Pruner {
   public:
     Pruner(const PruningModel& model, bool one_root)
-        : model_(model), one_root_(one_root), scorer_(*model.layout) {}
+        : model_(model), one_root_(one_root), scorer_(model.weights) {}
 
     // The arcs of sentence n, ascending. Those of one projective tree are always among them: of the best
     // tree, after its crossing arcs were lifted. With `known`, so are all heads that are known, and the tree

@@ -26,6 +26,7 @@ class PartSequences final : public SequenceSource {
           trees(known),
           candidates(arcs),
           open_sums(std::move(sums)),
+          index(arc_layout),
           store(sentences.n_sentences()) {}
 
     std::int64_t n_sequences() const override { return treebank.n_sentences(); }
@@ -57,6 +58,7 @@ class PartSequences final : public SequenceSource {
     const KnownTrees& trees;
     const CandidateArcs& candidates;
     const SumsOf open_sums;
+    const FeatureIndex index;
     mutable FeatureStore store;
 };
 
@@ -65,7 +67,7 @@ class PartSequences final : public SequenceSource {
 class PartSequence final : public SequenceLoss {
   public:
     explicit PartSequence(const PartSequences& source)
-        : source_(source), features_(source.layout, &source.store), sums_(source.open_sums()) {}
+        : source_(source), features_(source.layout, source.index, source.store), sums_(source.open_sums()) {}
 
     void load(std::int64_t n) override {
         n_ = n;
@@ -151,7 +153,10 @@ std::unique_ptr<SequenceLoss> PartSequences::open() const { return std::make_uni
 class PartMistakes final : public Mistakes {
   public:
     PartMistakes(const PartSequences& source, const double* w)
-        : source_(source), w_(w), features_(source.layout, &source.store), sums_(source.open_sums()) {}
+        : source_(source),
+          w_(w),
+          features_(source.layout, source.index, source.store),
+          sums_(source.open_sums()) {}
 
     std::int64_t n_sequences() const override { return source_.n_sequences(); }
     double weight(std::int64_t n) const override { return source_.trees.weights[n]; }

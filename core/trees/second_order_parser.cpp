@@ -7,23 +7,22 @@
 #include "base/threads.hpp"
 #include "trees/parser.hpp"
 #include "trees/second_order_sums.hpp"
-#include "trees/sentence_features.hpp"
 
 namespace crfkit {
 
 // What one thread needs to score sentences.
 struct SecondOrderParser::Scorer {
-    Scorer(const PruningModel& pruning, const ArcLayout& layout, bool one_root, const SumsOf& open)
-        : pruner(pruning, one_root), features(layout), sums(open()) {}
+    Scorer(const PruningModel& pruning, const ArcWeights& weights, bool one_root, const SumsOf& open)
+        : pruner(pruning, one_root), arcs(weights), sums(open()) {}
 
     Pruner pruner;
-    SentenceFeatures features;
+    ArcScorer arcs;
     std::unique_ptr<SecondOrderSums> sums;
-    Buffer<double> weights, scores, probs;
+    Buffer<double> scores, probs;
     double log_z = 0;
 
     const double* marginals(std::int64_t n_labels) {
-        probs.resize(features.n_scores());
+        probs.resize(scores.size());
         log_z = sums->marginals(n_labels, scores.data(), probs.data());
         return probs.data();
     }
@@ -33,8 +32,7 @@ SecondOrderParser::SecondOrderParser(std::shared_ptr<const PruningModel> pruning
                                      std::shared_ptr<const ArcLayout> layout, const double* w, bool one_root,
                                      SumsOf sums)
     : pruning_(std::move(pruning)),
-      layout_(std::move(layout)),
-      weights_(w, w + layout_->n_weights()),
+      weights_(std::move(layout), w),
       one_root_(one_root),
       open_sums_(std::move(sums)) {}
 
@@ -45,7 +43,7 @@ void SecondOrderParser::each(const Treebank& treebank, const KnownTrees* known, 
     std::vector<std::unique_ptr<Scorer>> scorers(static_cast<std::size_t>(std::max(n_threads, 1)));
     parallel_for(treebank.n_sentences(), n_threads, [&](std::int64_t n, int worker) {
         if (!scorers[worker])
-            scorers[worker] = std::make_unique<Scorer>(*pruning_, *layout_, one_root_, open_sums_);
+            scorers[worker] = std::make_unique<Scorer>(*pruning_, weights_, one_root_, open_sums_);
         Scorer& scorer = *scorers[worker];
         score(treebank, n, known, scorer);
         answer(n, scorer);
@@ -55,13 +53,15 @@ void SecondOrderParser::each(const Treebank& treebank, const KnownTrees* known, 
 void SecondOrderParser::score(const Treebank& treebank, std::int64_t n, const KnownTrees* known,
                               Scorer& scorer) const {
     scorer.sums->load(treebank.length(n), scorer.pruner.find(treebank, n, known));
-    scorer.features.load(treebank, n, scorer.sums->parts());
-    scorer.features.score_at(weights_.data(), scorer.weights, scorer.scores);
+    const TreeParts& parts = scorer.sums->parts();
+    scorer.scores.resize(parts.n_scores(layout().n_labels()));
+    scorer.arcs.load(treebank, n);
+    scorer.arcs.fill(parts, scorer.scores.data());
 }
 
 void SecondOrderParser::best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads,
                              std::int32_t* labels, int n_threads) const {
-    const std::int64_t R = layout_->n_labels();
+    const std::int64_t R = layout().n_labels();
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
         const ScoredTree found =
             minimum_risk ? scorer.sums->minimum_risk(R, scorer.marginals(R))
@@ -75,7 +75,7 @@ std::vector<BoundedTree> SecondOrderParser::bounded_best(const Treebank& treeban
                                                          std::int64_t most_iterations, int n_threads) const {
     std::vector<BoundedTree> found(static_cast<std::size_t>(treebank.n_sentences()));
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
-        found[n] = scorer.sums->bounded_best(layout_->n_labels(), scorer.scores.data(), most_iterations);
+        found[n] = scorer.sums->bounded_best(layout().n_labels(), scorer.scores.data(), most_iterations);
     });
     return found;
 }
@@ -84,21 +84,21 @@ std::vector<std::vector<ScoredTree>> SecondOrderParser::k_best(const Treebank& t
                                                                int n_threads) const {
     std::vector<std::vector<ScoredTree>> found(static_cast<std::size_t>(treebank.n_sentences()));
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
-        found[n] = scorer.sums->k_best(layout_->n_labels(), scorer.scores.data(), k);
+        found[n] = scorer.sums->k_best(layout().n_labels(), scorer.scores.data(), k);
     });
     return found;
 }
 
 void SecondOrderParser::log_partitions(const Treebank& treebank, double* out, int n_threads) const {
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
-        scorer.marginals(layout_->n_labels());
+        scorer.marginals(layout().n_labels());
         out[n] = scorer.log_z;
     });
 }
 
 void SecondOrderParser::log_likelihoods(const Treebank& treebank, const KnownTrees& known, bool add_arcs,
                                         double* out, int n_threads) const {
-    const std::int64_t R = layout_->n_labels();
+    const std::int64_t R = layout().n_labels();
     each(treebank, add_arcs ? &known : nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
         scorer.marginals(R);
         out[n] = scorer.log_z;
@@ -113,7 +113,7 @@ void SecondOrderParser::log_likelihoods(const Treebank& treebank, const KnownTre
 }
 
 ScoredParts SecondOrderParser::parts(const Treebank& treebank, std::int64_t n) const {
-    Scorer scorer(*pruning_, *layout_, one_root_, open_sums_);
+    Scorer scorer(*pruning_, weights_, one_root_, open_sums_);
     score(treebank, n, nullptr, scorer);
     const TreeParts& parts = scorer.sums->parts();
     return {{parts.arcs().begin(), parts.arcs().end()},
@@ -126,9 +126,9 @@ ScoredParts SecondOrderParser::parts(const Treebank& treebank, std::int64_t n) c
 std::vector<HeadContext> SecondOrderParser::explain(const Treebank& treebank, std::int64_t n,
                                                     std::int64_t dependent,
                                                     std::span<const std::int32_t> heads) const {
-    Scorer scorer(*pruning_, *layout_, one_root_, open_sums_);
+    Scorer scorer(*pruning_, weights_, one_root_, open_sums_);
     score(treebank, n, nullptr, scorer);
-    const std::int64_t R = layout_->n_labels();
+    const std::int64_t R = layout().n_labels();
     const TreeParts& parts = scorer.sums->parts();
     scorer.marginals(R);
     const double log_z = scorer.log_z;
@@ -161,13 +161,13 @@ std::vector<HeadContext> SecondOrderParser::explain(const Treebank& treebank, st
 }
 
 void SecondOrderParser::marginals(const Treebank& treebank, bool labelled, double* out, int n_threads) const {
-    const std::int64_t R = layout_->n_labels();
+    const std::int64_t R = layout().n_labels();
     const std::vector<std::int64_t> places = arc_places(treebank);
     std::fill_n(out, places.back() * (labelled ? R : 1), 0.0);
     each(treebank, nullptr, n_threads, [&](std::int64_t n, Scorer& scorer) {
         const double* probs = scorer.marginals(R);
         for (const Arc& arc : scorer.sums->parts().arcs()) {
-            const std::int64_t place = places[n] + arc.head * scorer.features.side() + arc.dependent;
+            const std::int64_t place = places[n] + arc.head * (treebank.length(n) + 1) + arc.dependent;
             for (std::int64_t r = 0; r < R; ++r) out[labelled ? place * R + r : place] += probs[r];
             probs += R;
         }

@@ -27,8 +27,8 @@ class SecondOrderParser {
     SecondOrderParser(std::shared_ptr<const PruningModel> pruning, std::shared_ptr<const ArcLayout> layout,
                       const double* w, bool one_root, SumsOf sums);
 
-    const ArcLayout& layout() const { return *layout_; }
-    const double* weights() const { return weights_.data(); }
+    const ArcLayout& layout() const { return weights_.layout(); }
+    const ArcWeights& weights() const { return weights_; }
     // Heads and labels [T] of the best trees, or of those with the most arcs right in expectation.
     void best(const Treebank& treebank, bool minimum_risk, std::int32_t* heads, std::int32_t* labels,
               int n_threads) const;
@@ -57,8 +57,7 @@ class SecondOrderParser {
     void each(const Treebank& treebank, const KnownTrees* known, int n_threads, const Function& answer) const;
 
     std::shared_ptr<const PruningModel> pruning_;
-    std::shared_ptr<const ArcLayout> layout_;
-    std::vector<double> weights_;
+    ArcWeights weights_;
     bool one_root_;
     SumsOf open_sums_;
 };

@@ -42,12 +42,11 @@ void FeatureStore::keep(std::int64_t n, Stored stored) {
 void SentenceFeatures::load(const Treebank& treebank, std::int64_t n, const TreeParts* parts) {
     n_ = treebank.length(n);
     parts_ = parts;
-    const FeatureStore::Stored* stored = store_ ? store_->find(n) : nullptr;
-    if (stored) {
+    if (const FeatureStore::Stored* stored = store_.find(n)) {
         read(*stored);
     } else {
         find(treebank, n);
-        if (store_) keep(n);
+        keep(n);
     }
     first_.clear();
     n_weights_ = static_cast<std::int64_t>(arc_ids_.size());
@@ -92,7 +91,7 @@ void SentenceFeatures::keep(std::int64_t n) const {
     }
     stored.lengths.shrink_to_fit();
     stored.features.shrink_to_fit();
-    store_->keep(n, std::move(stored));
+    store_.keep(n, std::move(stored));
 }
 
 void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
@@ -101,15 +100,15 @@ void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
     for (std::int64_t i = 0; i <= n_; ++i)
         for (const Side side : {Side::left, Side::right}) {
             if (i > 0) features_.label_of_dependent(i, side, keys_);
-            add_list(layout_.labels, dependents_);
+            add_list(index_.labels, dependents_);
             features_.label_of_head(i, side, keys_);
-            add_list(layout_.labels, heads_);
+            add_list(index_.labels, heads_);
         }
     const auto add_arc = [&](std::int64_t h, std::int64_t m) {
         features_.arc(h, m, keys_);
-        add_list(layout_.arcs, arcs_);
+        add_list(index_.arcs, arcs_);
         features_.label_of_arc(h, m, keys_);
-        add_list(layout_.labels, pairs_);
+        add_list(index_.labels, pairs_);
     };
     if (parts_) {
         check_interruption();
@@ -127,12 +126,12 @@ void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
 void SentenceFeatures::list_second_order() {
     for (const SecondOrderPart& part : parts_->second_order()) {
         add_keys(features_, part, keys_);
-        add_list(layout_.arcs, second_order_);
+        add_list(index_.arcs, second_order_);
     }
 }
 
 // Features among keys_ that the index knows become a list.
-void SentenceFeatures::add_list(const KeyIndex& index, Lists& lists) {
+void SentenceFeatures::add_list(const KeyTable<std::int32_t>& index, Lists& lists) {
     index.each(keys_, [&](std::int32_t feature) { lists.features.push_back(feature); });
     lists.close();
 }

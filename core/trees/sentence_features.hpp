@@ -12,6 +12,7 @@
 #include "base/forks.hpp"
 #include "trees/arc_features.hpp"
 #include "trees/arc_layout.hpp"
+#include "trees/key_table.hpp"
 #include "trees/tree_parts.hpp"
 
 namespace crfkit {
@@ -48,11 +49,20 @@ class FeatureStore {
     std::vector<std::unique_ptr<const Stored>> stored_;  // [N]
 };
 
+// The numbers of the features of a layout by their keys.
+struct FeatureIndex {
+    explicit FeatureIndex(const ArcLayout& layout)
+        : arcs(layout.arc_keys, number), labels(layout.label_keys, number) {}
+
+    static std::int32_t number(std::size_t i) { return static_cast<std::int32_t>(i); }
+    const KeyTable<std::int32_t> arcs, labels;
+};
+
 class SentenceFeatures {
   public:
-    // With a store, what was found once is read from there.
-    explicit SentenceFeatures(const ArcLayout& layout, FeatureStore* store = nullptr)
-        : layout_(layout), store_(store) {}
+    // What was found once is read from the store.
+    SentenceFeatures(const ArcLayout& layout, const FeatureIndex& index, FeatureStore& store)
+        : layout_(layout), index_(index), store_(store) {}
 
     // Goes to a sentence. Its features are numbered as they are met, those of arcs and those of labels; their
     // weights come one after the other in this order, those of arcs first.
@@ -130,7 +140,7 @@ class SentenceFeatures {
     void keep(std::int64_t n) const;
     void list_features(const Treebank& treebank, std::int64_t n);
     void list_second_order();
-    void add_list(const KeyIndex& index, Lists& lists);
+    void add_list(const KeyTable<std::int32_t>& index, Lists& lists);
     void number(std::initializer_list<Lists*> lists, std::vector<std::int32_t>& ids);
     template <class Function>
     void each_arc(const Function& function) const;
@@ -138,7 +148,8 @@ class SentenceFeatures {
     void add_residuals(const Lists& lists, std::int64_t list, const double* row, double* gradient) const;
 
     const ArcLayout& layout_;
-    FeatureStore* store_;
+    const FeatureIndex& index_;
+    FeatureStore& store_;
     const TreeParts* parts_ = nullptr;
     ArcFeatures features_;
     std::int64_t n_ = 0, n_weights_ = 0;

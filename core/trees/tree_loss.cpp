@@ -26,6 +26,7 @@ class TreeSequences final : public SequenceSource {
           treebank(sentences),
           trees(known),
           one_root(one),
+          index(arc_layout),
           store(sentences.n_sentences()) {}
 
     std::int64_t n_sequences() const override { return treebank.n_sentences(); }
@@ -42,6 +43,7 @@ class TreeSequences final : public SequenceSource {
     const Treebank& treebank;
     const KnownTrees& trees;
     const bool one_root;
+    const FeatureIndex index;
     mutable FeatureStore store;
 };
 
@@ -53,7 +55,7 @@ class TreeSequences final : public SequenceSource {
 class TreeSequence final : public SequenceLoss {
   public:
     explicit TreeSequence(const TreeSequences& source)
-        : source_(source), features_(source.layout, &source.store) {}
+        : source_(source), features_(source.layout, source.index, source.store) {}
 
     void load(std::int64_t n) override {
         n_ = n;
@@ -182,15 +184,13 @@ KnownTrees checked(KnownTrees trees, const ArcLayout& layout, const Treebank& tr
 // Where a parser is wrong: the best tree of a sentence at the current weights against the right one.
 class TreeMistakes final : public Mistakes {
   public:
-    TreeMistakes(const ArcLayout& layout, const Treebank& treebank, const KnownTrees& trees, const double* w,
-                 bool one_root)
-        : layout_(layout),
-          treebank_(treebank),
-          trees_(trees),
+    TreeMistakes(const TreeSequences& source, const double* w)
+        : layout_(source.layout),
+          treebank_(source.treebank),
+          trees_(source.trees),
           w_(w),
-          one_root_(one_root),
-          store_(treebank.n_sentences()),
-          features_(layout, &store_) {}
+          one_root_(source.one_root),
+          features_(source.layout, source.index, source.store) {}
 
     std::int64_t n_sequences() const override { return treebank_.n_sentences(); }
     double weight(std::int64_t n) const override { return trees_.weights[n]; }
@@ -242,7 +242,6 @@ class TreeMistakes final : public Mistakes {
     const KnownTrees& trees_;
     const double* w_;
     const bool one_root_;
-    FeatureStore store_;
     SentenceFeatures features_;
     Buffer<double> weights_, scores_;
 };
@@ -267,7 +266,7 @@ class TreeLoss final : public DataLoss {
     }
     const SequenceSource& sequences() override { return sequences_; }
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
-        return std::make_unique<TreeMistakes>(*layout_, *treebank_, trees_, w, sequences_.one_root);
+        return std::make_unique<TreeMistakes>(sequences_, w);
     }
 
   private:
