@@ -12,10 +12,6 @@
 #include "base/forks.hpp"
 #include "base/interruption.hpp"
 
-#ifdef __linux__
-#include <sched.h>
-#endif
-
 namespace crfkit {
 namespace {
 
@@ -150,15 +146,6 @@ void parallel_for(std::int64_t n_tasks, int n_threads, const std::function<void(
     }
     if (job.watch && job.watch->is_stopped()) check_interruption();
     if (job.error) std::rethrow_exception(job.error);
-}
-
-int available_threads() {
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-    const unsigned n = std::thread::hardware_concurrency();
-    return n ? static_cast<int>(n) : 1;
 }
 
 }  // namespace crfkit

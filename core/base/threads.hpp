@@ -27,7 +27,4 @@ void fill_all(Number* numbers, std::int64_t n, Number value, int n_threads) {
     });
 }
 
-// The number of processors this process may run on.
-int available_threads();
-
 }  // namespace crfkit

@@ -1,18 +1,23 @@
 // The Python module of the core. Each bind_* function lives in a file of its own beside this one.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
-#include "base/threads.hpp"
+#include "base/processors.hpp"
 #include "bindings/bindings.hpp"
 
 NB_MODULE(_core, m) {
     m.doc() = "Numeric core of crfkit: whole-dataset calls on flat arrays.";
-    m.def("available_threads", &crfkit::available_threads, "Number of processors this process may run on.");
+    m.def("available_threads", &crfkit::available_processors,
+          "Number of processors that this process may use, by its affinity and its control group.");
+    m.def("control_group_limit", &crfkit::control_group_limit, nanobind::arg("root"),
+          "Processors that the control group allows; 0: no limit. /proc and /sys are looked for in `root`.");
     // Objects that a daemon thread still holds when the interpreter ends are no leak.
     nanobind::set_leak_warnings(false);
     crfkit::bind_vectors(m);
     crfkit::bind_strings(m);
     crfkit::bind_knowledge(m);
     crfkit::bind_extraction(m);
+    crfkit::bind_columns(m);
     crfkit::bind_crfsuite(m);
     crfkit::bind_chain(m);
     crfkit::bind_chain_batch(m);

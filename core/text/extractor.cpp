@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 
 #include "base/interruption.hpp"
@@ -11,7 +12,7 @@ namespace crfkit {
 
 namespace {
 
-constexpr std::size_t memo_limit = std::size_t{64} << 20;  // bytes; a larger memo is forgotten
+constexpr std::size_t memo_limit = std::size_t{32} << 20;  // bytes; a larger memo is forgotten
 constexpr std::size_t longest_number = 24;                 // "_B" and a number
 
 char* append(char* out, std::string_view bytes) {
@@ -62,13 +63,7 @@ std::size_t TemplateProgram::longest_boundary() const {
     return longest;
 }
 
-void Cells::clear() {
-    n_positions = 0;
-    bytes.clear();
-    ends.assign(1, 0);
-}
-
-TransformMemo::TransformMemo(const TemplateProgram& program) {
+TransformMemo::TransformMemo(const TemplateProgram& program) : transforms_(program.transforms) {
     const auto columns = program.columns();
     columns_.resize(columns.size());
     for (std::size_t j = 0; j < program.transforms.size(); ++j) {
@@ -87,7 +82,12 @@ std::int32_t TransformMemo::number(std::size_t k, std::string_view value, const 
     const std::int32_t known = column.values.find(value, hash);
     if (known != Vocabulary::absent) return known;
     std::vector<std::optional<std::string>> results;  // all of them first: `apply` may throw
-    for (const std::int32_t transform : column.transforms) results.push_back(apply(transform, value));
+    for (const std::int32_t transform : column.transforms) {
+        const Transform& wanted = transforms_[static_cast<std::size_t>(transform)];
+        results.push_back(is_computed(wanted.function, value)
+                              ? computed(wanted.function, wanted.argument, value)
+                              : apply(transform, value));
+    }
     for (const auto& result : results) {
         column.results.push_back({arena_.size(), result ? static_cast<std::ptrdiff_t>(result->size()) : -1});
         if (result) arena_ += *result;
@@ -122,32 +122,43 @@ bool Extractor::has_arc_lines() const {
 }
 
 std::unique_ptr<TransformMemo> Extractor::take_memo() {
-    return memo_ ? std::move(memo_) : std::make_unique<TransformMemo>(program_);
+    {
+        const std::lock_guard lock(memos_mutex_);
+        if (!memos_.empty()) {
+            auto memo = std::move(memos_.back());
+            memos_.pop_back();
+            return memo;
+        }
+    }
+    return std::make_unique<TransformMemo>(program_);
 }
 
-void Extractor::give_back(std::unique_ptr<TransformMemo> memo) { memo_ = std::move(memo); }
+void Extractor::give_back(std::unique_ptr<TransformMemo> memo) {
+    const std::lock_guard lock(memos_mutex_);
+    memos_.push_back(std::move(memo));
+}
 
-std::vector<std::string_view> Extractor::values_of(const Cells& cells, TransformMemo& memo,
+std::vector<std::string_view> Extractor::values_of(const SequenceRows& rows, TransformMemo& memo,
                                                    const ApplyTransform& apply,
                                                    std::deque<std::string>& composed) const {
     if (memo.n_bytes() > memo_limit) memo = TransformMemo(program_);
-    std::vector<std::int32_t> numbers(cells.n_positions * columns_.size());
-    for (std::size_t cell = 0; cell < numbers.size(); ++cell) {
-        numbers[cell] = memo.number(cell % columns_.size(), cells[cell], apply);
-    }
+    const auto n = static_cast<std::size_t>(rows.n_positions);
+    std::vector<std::int32_t> numbers(n * columns_.size());
+    for (std::size_t k = 0; k < columns_.size(); ++k)
+        for (std::size_t i = 0; i < n; ++i)
+            numbers[k * n + i] = memo.number(k, rows.cell(static_cast<std::int64_t>(i), k), apply);
     std::vector<std::string_view> values;
-    values.reserve(program_.transforms.size() * cells.n_positions);
+    values.reserve(program_.transforms.size() * n);
     for (std::size_t j = 0; j < program_.transforms.size(); ++j) {
-        const auto& transform = program_.transforms[j];
+        const Transform& transform = program_.transforms[j];
         const std::size_t k =
             std::lower_bound(columns_.begin(), columns_.end(), transform.column) - columns_.begin();
-        for (std::size_t i = 0; i < cells.n_positions; ++i) {
-            const std::size_t cell = i * columns_.size() + k;
-            values.push_back(transform.identity ? cells[cell]
-                                                : memo.result(static_cast<std::int32_t>(j), numbers[cell]));
-        }
+        for (std::size_t i = 0; i < n; ++i)
+            values.push_back(transform.identity
+                                 ? rows.cell(static_cast<std::int64_t>(i), k)
+                                 : memo.result(static_cast<std::int32_t>(j), numbers[k * n + i]));
     }
-    match_lexicons(cells.n_positions, values, composed);
+    match_lexicons(n, values, composed);
     return values;
 }
 
@@ -169,11 +180,11 @@ void Extractor::match_lexicons(std::size_t n_positions, std::vector<std::string_
     }
 }
 
-void Extractor::extract(const Cells& cells, TransformMemo& memo, const ApplyTransform& apply,
+void Extractor::extract(const SequenceRows& rows, TransformMemo& memo, const ApplyTransform& apply,
                         FeatureWriter& states, FeatureWriter& arcs) const {
     std::deque<std::string> composed;
-    const auto values = values_of(cells, memo, apply, composed);
-    const auto n_positions = static_cast<std::int64_t>(cells.n_positions);
+    const auto values = values_of(rows, memo, apply, composed);
+    const std::int64_t n_positions = rows.n_positions;
     Pace pace;
     for (std::int64_t i = 0; i < n_positions; ++i) {
         pace.work(256 * static_cast<std::int64_t>(program_.lines.size()));

@@ -10,8 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/forks.hpp"
 #include "text/feature_writer.hpp"
 #include "text/lexicon.hpp"
+#include "text/row_block.hpp"
+#include "text/transforms.hpp"
 #include "text/vocabulary.hpp"
 
 namespace crfkit {
@@ -19,7 +22,9 @@ namespace crfkit {
 // What stands in a macro: the value of a column, or something computed from it.
 struct Transform {
     std::int32_t column;
-    bool identity;  // the value itself
+    bool identity;                               // the value itself
+    TextFunction function = TextFunction::none;  // where the core may compute it
+    std::int64_t argument = 0;
     const Lexicon* lexicon =
         nullptr;             // what is computed are tokens, and the state of their matches stands there
     std::int32_t list = -1;  // of the lexicon; −1: all of them
@@ -67,23 +72,10 @@ struct TemplateProgram {
     std::size_t longest_boundary() const;
 };
 
-// The value of a transform, nothing where it makes no feature. Called once for each distinct value of the
-// column.
+// The value of a transform that the core does not compute, nothing where it makes no feature. Called once for
+// each distinct value of the column that a memo meets, by whichever thread works with the memo.
 using ApplyTransform =
     std::function<std::optional<std::string>(std::int32_t transform, std::string_view value)>;
-
-// The columns of one sequence that a program reads: cell (i, k) is the value of column columns()[k] at
-// position i.
-struct Cells {
-    std::size_t n_positions = 0;
-    std::string bytes;
-    std::vector<std::size_t> ends{0};
-
-    void clear();
-    std::string_view operator[](std::size_t cell) const {
-        return {bytes.data() + ends[cell], ends[cell + 1] - ends[cell]};
-    }
-};
 
 // Transforms that were computed before, column by column.
 class TransformMemo {
@@ -115,7 +107,8 @@ class TransformMemo {
     };
 
     std::vector<Column> columns_;
-    std::vector<Place> places_;  // [transforms of the program]
+    std::vector<Place> places_;          // [transforms of the program]
+    std::vector<Transform> transforms_;  // the same
     std::string arena_;
 };
 
@@ -126,18 +119,19 @@ class Extractor {
     bool has_arc_lines() const;
     const std::vector<std::int32_t>& columns() const { return columns_; }
 
-    // The memo of earlier calls, for one call at a time; a second call meanwhile gets a new one.
+    // A memo of earlier calls that nobody uses now, or a new one. Any thread may ask.
     std::unique_ptr<TransformMemo> take_memo();
     void give_back(std::unique_ptr<TransformMemo> memo);
 
-    // Adds the features of one sequence to both writers, and ends its positions there.
-    void extract(const Cells& cells, TransformMemo& memo, const ApplyTransform& apply, FeatureWriter& states,
-                 FeatureWriter& arcs) const;
+    // Adds the features of one sequence to both writers, and ends its positions there. Column k of the rows
+    // is columns()[k].
+    void extract(const SequenceRows& rows, TransformMemo& memo, const ApplyTransform& apply,
+                 FeatureWriter& states, FeatureWriter& arcs) const;
 
   private:
     // What each transform gives at each position, [transforms, T]; data() is null where it is nothing. States
     // of matches lie in `composed`.
-    std::vector<std::string_view> values_of(const Cells& cells, TransformMemo& memo,
+    std::vector<std::string_view> values_of(const SequenceRows& rows, TransformMemo& memo,
                                             const ApplyTransform& apply,
                                             std::deque<std::string>& composed) const;
     // Puts the states of matches in the place of the tokens.
@@ -154,7 +148,8 @@ class Extractor {
     TemplateProgram program_;
     std::vector<std::int32_t> columns_;
     std::size_t longest_boundary_;
-    std::unique_ptr<TransformMemo> memo_;
+    ForkMutex memos_mutex_;
+    std::vector<std::unique_ptr<TransformMemo>> memos_;
 };
 
 }  // namespace crfkit

@@ -9,7 +9,7 @@ from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:
     from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
-    from crfkit.data.columns import AUTO, ColumnSequence, read_columns, write_columns
+    from crfkit.data.columns import AUTO, ColumnSequence, check_part, read_columns, write_columns
     from crfkit.data.conllu import (
         CommentsDropped,
         EmptyNode,
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
         read_conllu,
         write_conllu,
     )
-    from crfkit.data.files import number_lines, read_bytes, read_pieces, read_text
+    from crfkit.data.files import (
+        number_lines,
+        read_byte_pieces,
+        read_bytes,
+        read_pieces,
+        read_text,
+        source_name,
+    )
     from crfkit.data.frames import SequenceFrame, from_frame
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
@@ -50,6 +57,7 @@ __all__ = [
     "UAIResult",
     "Word",
     "check_labels",
+    "check_part",
     "check_tree",
     "fewest_weights",
     "from_frame",
@@ -58,6 +66,7 @@ __all__ = [
     "make_read_error",
     "number_lines",
     "read_attributes",
+    "read_byte_pieces",
     "read_bytes",
     "read_columns",
     "read_conllu",
@@ -67,6 +76,7 @@ __all__ = [
     "read_uai_evidence",
     "read_uai_result",
     "read_words",
+    "source_name",
     "token_offsets",
     "write_attributes",
     "write_columns",
@@ -77,7 +87,7 @@ __all__ = [
 
 _LAZY = {  # what only labels reads no files of these kinds
     "attributes": ("AttributeSequence", "item_of", "read_attributes", "write_attributes"),
-    "columns": ("AUTO", "ColumnSequence", "read_columns", "write_columns"),
+    "columns": ("AUTO", "ColumnSequence", "check_part", "read_columns", "write_columns"),
     "conllu": (
         "CommentsDropped",
         "EmptyNode",
@@ -89,7 +99,7 @@ _LAZY = {  # what only labels reads no files of these kinds
         "write_conllu",
     ),
     "frames": ("SequenceFrame", "from_frame"),
-    "files": ("number_lines", "read_bytes", "read_pieces", "read_text"),
+    "files": ("number_lines", "read_byte_pieces", "read_bytes", "read_pieces", "read_text", "source_name"),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),
     "uai": (

@@ -14,13 +14,14 @@ Comments. `#` is a word in some corpora (`# # I-NP` in CoNLL-2000) and begins a 
 The number of columns is that of the first line which is not blank and does not begin with `#`.
 """
 
+import io
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from crfkit.data.files import Source, number_lines, source_name
+from crfkit.data.files import Source, decode_lines, number_lines, source_name
 from crfkit.errors import ArgumentError, FileFormatError, UnsavableError
 
 AUTO = "auto"
@@ -70,6 +71,27 @@ def read_columns(
             "separator and comment must not be empty strings: leave them out, or give None for no comments"
         )
     return _Reader(source_name(source), separator, comment, ragged=ragged).sequences(number_lines(source))
+
+
+def check_part(
+    part: bytes,
+    name: str,
+    *,
+    first_line: int,
+    first_row: str | None,
+    separator: str | None = None,
+    comment: str | None = AUTO,
+) -> None:
+    """Raise the InputError for what is wrong with some lines of the file `name`, if anything is.
+
+    They begin with the line `first_line`, at a place where a sequence may begin. `first_row` is the line that fixed the
+    columns of the file; None: it is among them.
+    """
+    reader = _Reader(name, separator, comment, ragged=False)
+    if first_row is not None:
+        reader.fix_columns(first_row)
+    for _ in reader.sequences(decode_lines(io.BytesIO(part), name, first_line)):
+        pass
 
 
 def write_columns(
@@ -134,18 +156,22 @@ class _Reader:
 
     def _from_first_row(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Hold the lines back until one is surely a row, fix the columns by it, then pass all lines on."""
+        if self.n_columns:  # fixed by a line before these
+            yield from lines
+            return
         held: list[tuple[int, str]] = []
         for number, line in lines:
             held.append((number, line))
             if line.strip(_BLANKS) and not (self.prefix and line.startswith(self.prefix)):
-                self._fix_columns(line)
+                self.fix_columns(line)
                 break
         else:
             self._complain_empty(held)
         yield from held
         yield from lines
 
-    def _fix_columns(self, line: str) -> None:
+    def fix_columns(self, line: str) -> None:
+        """Take separator and number of columns from the first row, as far as they were not given."""
         if self.separator is None:
             self.separator = "\t" if "\t" in line else " "
         separator = self.separator

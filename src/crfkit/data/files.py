@@ -6,7 +6,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
@@ -42,10 +42,10 @@ def number_lines(source: Source) -> Iterator[tuple[int, str]]:
     try:
         if isinstance(source, str | PathLike):
             with _opener(Path(source))(source, "rb") as stream:
-                for number, line in _decode(stream, name):
+                for number, line in decode_lines(stream, name):
                     yield number, line
         else:
-            for number, line in _decode(source, name):
+            for number, line in decode_lines(source, name):
                 yield number, line
     except _DAMAGE as error:
         raise FileFormatError(
@@ -101,6 +101,29 @@ def _pieces(source: Source) -> Iterator[str | bytes]:
         yield from source
 
 
+def read_byte_pieces(source: ByteSource, size: int = 1 << 22) -> Iterator[bytes]:
+    """The bytes of a file or stream in pieces of at most `size`; files are opened, and errors are, as by `number_lines`."""
+    name = source_name(source)
+    n_lines = 0
+    try:
+        with _opened(source) as stream:
+            while piece := stream.read(size):
+                yield piece
+                n_lines += piece.count(b"\n")
+    except _DAMAGE as error:
+        raise FileFormatError(
+            f"{name}: the compressed file is damaged after line {n_lines} ({error})"
+        ) from error
+    except OSError as error:
+        raise make_read_error(name, error) from error
+
+
+def _opened(source: ByteSource) -> AbstractContextManager[IO[bytes]]:
+    if isinstance(source, str | PathLike):
+        return _opener(Path(source))(source, "rb")  # type: ignore[no-any-return]
+    return nullcontext(source)
+
+
 def read_text(path: str | PathLike[str]) -> str:
     """The whole text of a small file, such as a template, with line feeds as line ends."""
     return "\n".join(line for _, line in number_lines(path))
@@ -151,8 +174,9 @@ def _opener(path: Path) -> Any:
     return {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}.get(path.suffix, open)
 
 
-def _decode(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(lines, 1):
+def decode_lines(lines: Iterable[str | bytes], name: str, first: int = 1) -> Iterator[tuple[int, str]]:
+    """The lines of the file `name`, the first of which has this number, as `number_lines` gives them."""
+    for number, line in enumerate(lines, first):
         if isinstance(line, bytes):
             try:
                 line = line.decode("utf-8")

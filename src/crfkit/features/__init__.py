@@ -1,10 +1,11 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
-from crfkit._core import Treebank, Vocabulary
+from crfkit._core import Treebank, Vocabulary, available_threads
 from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.arc_pruner import ArcPruner, crossing_share, lift_crossing_arcs
 from crfkit.features.arc_template_names import ARC_TEMPLATES
+from crfkit.features.column_rows import ColumnRows
 from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
@@ -99,6 +100,7 @@ __all__ = [
     "CharacterClasses",
     "ClusteredWord",
     "Clusters",
+    "ColumnRows",
     "Coordinates",
     "CostFeatures",
     "Costs",
@@ -149,6 +151,7 @@ __all__ = [
     "WordTemplates",
     "WordVectors",
     "as_fields",
+    "available_threads",
     "block_of",
     "check_costs",
     "check_lists",

@@ -10,7 +10,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit._core import Vocabulary
-from crfkit.arrays import Float64s, Int64s, offsets
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.errors import FeatureError
 from crfkit.features.blocks import (
     DenseRows,
@@ -22,11 +22,15 @@ from crfkit.features.blocks import (
     sparse_features,
     stack_matrices,
 )
+from crfkit.features.column_rows import ColumnRows
 from crfkit.features.dataset import Dataset, FeatureList
 from crfkit.features.given_sequences import check_sequences, is_sparse, list_sequences
 from crfkit.features.templates import Template
 from crfkit.features.vector_blocks import vector_blocks
 from crfkit.features.wapiti_tokens import WapitiTokens
+
+_List = tuple[Int64s, Int32s, None]
+_Extracted = tuple[Int64s, _List, _List | None, int | None]  # sequence_ptr, states, arcs, columns of a row
 
 
 @dataclass
@@ -62,11 +66,14 @@ class Encoder:
             return self.n_columns
         return self.n_columns - self.template.n_columns + self.template.least_columns
 
-    def fit_encode(self, X: Any) -> Dataset:
-        """Learn the features of training data, and encode it. After an error the encoder is as it was."""
-        return self._learn(Encoder(self.template), X)
+    def fit_encode(self, X: Any, n_threads: int = 1) -> Dataset:
+        """Learn the features of training data, and encode it. After an error the encoder is as it was.
 
-    def extend_encode(self, X: Any) -> Dataset:
+        Ids do not depend on the number of threads, here and below.
+        """
+        return self._learn(Encoder(self.template), X, n_threads)
+
+    def extend_encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """Learn the features of more training data beside those that are known, and encode it.
 
         Known features keep their ids. After an error the encoder is as it was.
@@ -75,17 +82,18 @@ class Encoder:
             Vocabulary.from_bytes(*known.to_bytes()) for known in (self.vocabulary, self.arc_vocabulary)
         )
         sizes = dict(self.dense_sizes)
-        return self._learn(Encoder(self.template, states, arcs, sizes, self.n_columns, self.more_columns), X)
+        fresh = Encoder(self.template, states, arcs, sizes, self.n_columns, self.more_columns)
+        return self._learn(fresh, X, n_threads)
 
-    def _learn(self, fresh: Encoder, X: Any) -> Dataset:
+    def _learn(self, fresh: Encoder, X: Any, n_threads: int) -> Dataset:
         """Encode training data by another encoder, and become that one."""
-        dataset = fresh._encode(list_sequences(X), grow=True)
+        dataset = fresh._encode(X, n_threads, grow=True)
         self.__dict__.update(fresh.__dict__)
         return dataset
 
-    def encode(self, X: Any) -> Dataset:
+    def encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """Encode data with the features that are known; others are dropped."""
-        return self._encode(list_sequences(X), grow=False)
+        return self._encode(X, n_threads, grow=False)
 
     def cut(self, dataset: Dataset, min_count: int) -> Dataset:
         """Forget the features that stand at fewer than `min_count` positions of this data set, and drop them from it."""
@@ -95,31 +103,78 @@ class Encoder:
             arcs, self.arc_vocabulary = _without_rare(arcs, self.arc_vocabulary, min_count)
         return Dataset(dataset.sequence_ptr, states, arcs, dataset.dense)
 
-    def _encode(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+    def _encode(self, X: Any, n_threads: int, *, grow: bool) -> Dataset:
+        template = self.template
+        plain = not (template is None or isinstance(template, WapitiTokens) or self.more_columns)
+        if isinstance(X, ColumnRows) and len(X) and plain:
+            assert template is not None
+            return self._extract_columns(template, X, n_threads, grow=grow)
+        sequences = list_sequences(X)
         check_sequences(sequences, rows=self.template is not None)
         try:
             if isinstance(self.template, WapitiTokens):
                 return self._take_tokens(self.template, sequences, grow=grow)
             if self.template is not None:
-                return self._extract(self.template, sequences, grow=grow)
+                return self._extract(self.template, sequences, n_threads, grow=grow)
             if all(type(sequence) in (list, tuple) for sequence in sequences):
                 return self._encode_positions(sequences, grow=grow)
             return self._encode_blocks(sequences, grow=grow)
         except _core.InvalidInput as complaint:
             raise FeatureError(str(complaint)) from None
 
-    def _extract(self, template: Template, sequences: Sequence[Any], *, grow: bool) -> Dataset:
-        """Sequences of rows, by the template; plain `B` lines are no features, they ask for plain arcs."""
+    @property
+    def extractor(self) -> _core.Extractor:
+        """The template as the core runs it; kept, with the transforms of values that it has met."""
+        if self.template is None:
+            raise FeatureError("the encoder has no template")
         if self._extractor is None:
-            template.check_resources()
-            self._extractor = _core.Extractor(template)
+            self.template.check_resources()
+            self._extractor = _core.Extractor(self.template, computed=type(self.template) is Template)
+        return self._extractor
+
+    def _extract(
+        self, template: Template, sequences: Sequence[Any], n_threads: int, *, grow: bool
+    ) -> Dataset:
+        """Sequences of rows, by the template; plain `B` lines are no features, they ask for plain arcs."""
         if self.more_columns:
             sequences = template.pad(sequences)
         if template.program().vectors:
             sequences = [list(sequence) for sequence in sequences]
-        sequence_ptr, states, arcs, n_columns = self._extractor.extract(
-            sequences, self.vocabulary, self.arc_vocabulary, grow, self.n_columns, self.more_columns
+        return self._keep_columns(
+            template,
+            sequences,
+            self.extractor.extract(
+                sequences,
+                self.vocabulary,
+                self.arc_vocabulary,
+                grow,
+                self.n_columns,
+                self.more_columns,
+                n_threads,
+            ),
+            grow=grow,
         )
+
+    def _extract_columns(
+        self, template: Template, rows: ColumnRows, n_threads: int, *, grow: bool
+    ) -> Dataset:
+        """The same of a column file."""
+        n, expected = rows.n_columns, self.n_columns
+        if expected is not None and n != expected:
+            raise FeatureError(
+                f"{rows.place(0)}: the row has {n} column{'s' * (n != 1)}, expected {expected} as in training"
+            )
+        if expected is None:
+            template.check_columns(n)
+        states, arcs = self.vocabulary, self.arc_vocabulary
+        extracted = rows.extract(self.extractor, states, arcs, grow=grow, n_threads=n_threads)
+        return self._keep_columns(template, rows, extracted, grow=grow)
+
+    def _keep_columns(
+        self, template: Template, sequences: Sequence[Any], extracted: _Extracted, *, grow: bool
+    ) -> Dataset:
+        """What an extractor found, with word vectors; training fixes the number of columns."""
+        sequence_ptr, states, arcs, n_columns = extracted
         if grow:
             self.n_columns = n_columns
         dense: dict[str, Float64s] = {}

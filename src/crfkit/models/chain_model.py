@@ -126,12 +126,12 @@ class ChainModel:
         """The metric that is given, or the default one."""
         return metric or metric_for(self.labels.classes, gold)
 
-    def encode(self, X: Any, allowed: Any = None) -> Dataset:
+    def encode(self, X: Any, allowed: Any = None, n_threads: int = 1) -> Dataset:
         """New input in numbers."""
         needs_inputs = self.potentials.needs_inputs
         if self.dictionary is not None or needs_inputs:
             X = read_once(X)
-        dataset = self.potentials.encode(X)
+        dataset = self.potentials.encode(X, n_threads)
         allowed = encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr))
         if self.dictionary is not None:
             allowed = first_of(allowed, self.dictionary.allowed(X))
@@ -152,7 +152,7 @@ class ChainModel:
     ) -> Callable[[Float64s], float]:
         """The score on held-out data as a function of the weights."""
         try:
-            dataset = self.encode(X, allowed)
+            dataset = self.encode(X, allowed, n_threads)
         except InputError as error:
             raise reword(error, f"dev {error}") from None
         gold = self.read_gold(y, dataset, "dev ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import reprlib
 from collections.abc import Iterable, Mapping, Sized
 from typing import Any
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, EmptyDataError, ShapeError, UnsupportedError
+from crfkit.features import available_threads
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 
 MOST = 2**31 - 1  # what the native core counts to
@@ -89,13 +89,10 @@ def check_time_budget(budget: object) -> None:
 
 
 def count_threads(n_threads: int | None) -> int:
-    """`n_threads`, or the number of processors that this process may use."""
+    """`n_threads`, or the number of processors that this process may use, by its affinity and its control group."""
     if n_threads is not None:
         return check_count("n_threads", n_threads, MOST_THREADS)
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+    return available_threads()
 
 
 def make_generator(random_state: object) -> np.random.Generator:

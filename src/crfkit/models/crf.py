@@ -15,6 +15,7 @@ from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import (
     SHARD_SIZE,
+    ColumnRows,
     Costs,
     Encoder,
     FacetsOf,
@@ -90,7 +91,7 @@ class CRF(Estimator, Generic[Label]):
         "features" (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}
     tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
         no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it.
-    n_threads : None: all processors. The results do not depend on it, to the last bit.
+    n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
     random_state : the default seed of `sample`
 
     Attributes
@@ -161,7 +162,7 @@ class CRF(Estimator, Generic[Label]):
         *,
         allowed: Allowed = None,
         costs: Costs | None = None,
-        dev: tuple[Any, ...] | SequenceFrame | None = None,
+        dev: tuple[Any, ...] | SequenceFrame | ColumnRows | None = None,
         metric: str | MetricFunction | None = None,
         patience: int | None = None,
         callback: ProgressCallback | None = None,
@@ -176,7 +177,8 @@ class CRF(Estimator, Generic[Label]):
         A label None means unknown, a set of labels means one of these. For `Segments`, y may have a list of spans (start,
         end, type) for each sequence instead; all other positions are outside (`O`). `sample_weight` [N] counts a sequence so
         many times. `allowed` has, for each sequence, None or a list with the labels allowed at each position (None: all): no
-        others exist. X may be what `crfkit.data.from_frame` makes of a data frame, which has y and weights; so may `dev`.
+        others exist. X may be what `crfkit.data.from_frame` makes of a data frame, which has y and weights, or the
+        `crfkit.features.ColumnRows` of a file with a label column, which have y; so may `dev`.
         With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
         "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
@@ -517,7 +519,7 @@ class CRF(Estimator, Generic[Label]):
         """New input, ready for a question."""
         model = self._get_model()
         n_threads = count_threads(self.n_threads)
-        dataset = model.encode(read_positions(X, as_text=self._reads_text()), allowed)
+        dataset = model.encode(read_positions(X, as_text=self._reads_text()), allowed, n_threads)
         design = model.design(dataset, n_threads)
         return EncodedInput(model, self._answerer, design, dataset, n_threads)
 

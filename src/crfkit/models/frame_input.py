@@ -4,6 +4,7 @@ from typing import Any
 
 from crfkit.data import SequenceFrame
 from crfkit.errors import UnsupportedError
+from crfkit.features import ColumnRows
 
 
 def read_positions(X: Any, *, as_text: bool) -> Any:
@@ -14,7 +15,9 @@ def read_positions(X: Any, *, as_text: bool) -> Any:
 
 
 def read_examples(X: Any, y: Any, sample_weight: Any, *, as_text: bool) -> tuple[Any, Any, Any]:
-    """X, y and weights; those of a `SequenceFrame` unless others are given."""
+    """X, y and weights; those of a `SequenceFrame`, and the labels of `ColumnRows`, unless others are given."""
+    if isinstance(X, ColumnRows) and y is None:
+        y = X.labels
     if isinstance(X, SequenceFrame):
         y = X.y if y is None else y
         if sample_weight is None:
@@ -25,7 +28,9 @@ def read_examples(X: Any, y: Any, sample_weight: Any, *, as_text: bool) -> tuple
 
 
 def read_dev(dev: Any, *, as_text: bool) -> Any:
-    """The dev set (X, y) or (X, y, allowed), of which X may be a `SequenceFrame`; or such a frame alone."""
+    """The dev set (X, y) or (X, y, allowed), of which X may be a `SequenceFrame`; or a frame, or `ColumnRows`, alone."""
+    if isinstance(dev, ColumnRows):
+        dev = (dev, dev.labels)
     if isinstance(dev, SequenceFrame):
         dev = (dev, dev.y)
     if isinstance(dev, tuple) and dev and isinstance(dev[0], SequenceFrame):

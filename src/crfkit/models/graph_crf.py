@@ -53,7 +53,7 @@ class GraphCRF(Estimator):
     min_count : features of fewer factors of the training data are left out
     memory_limit : bytes that exact inference on one graph may take, or a text such as "4G"; more is refused before anything
         is allocated
-    n_threads : None: all processors. The results do not depend on it, to the last bit.
+    n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class Parser(Estimator):
         Answers are exact, but for spanning trees of order 2: there probabilities come from belief propagation, the best tree
         from dual decomposition (`predict_best` says whether it is proved), and the n best are those with the likeliest arcs.
     columns : which columns of the words it may read: some of "form", "lemma", "upos", "xpos" and "feats"; None: all
-    n_threads : None: all processors. The results do not depend on it, to the last bit.
+    n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
 
     Attributes
     ----------

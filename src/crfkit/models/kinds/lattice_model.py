@@ -24,9 +24,9 @@ from crfkit.models.chain_model import ChainModel
 class LatticeModel(ChainModel):
     """A model of word lattices without its weights. Its positions are arcs, its outputs lists of their numbers."""
 
-    def encode(self, X: Any, allowed: Any = None) -> Dataset:
+    def encode(self, X: Any, allowed: Any = None, n_threads: int = 1) -> Dataset:
         """New lattices in numbers; `allowed` has, for each of them, None or a path that may be partial."""
-        dataset = self.potentials.encode(X)
+        dataset = self.potentials.encode(X, n_threads)
         return dataset if allowed is None else allow(dataset, allowed)
 
     def annotate(self, y: Any, dataset: Dataset) -> Annotation:

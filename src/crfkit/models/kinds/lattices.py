@@ -71,10 +71,11 @@ class LatticePotentials(FeaturePotentials):
         """The structure, of which training fixes nothing."""
         return self.lattices.structure
 
-    def encode(self, X: Any) -> LatticeDataset:
+    def encode(self, X: Any, n_threads: int = 1) -> LatticeDataset:
         """New lattices in numbers."""
         lattices = read_lattices(X)
-        return with_arcs(self.encoder.encode([[arc.features for arc in x.arcs] for x in lattices]), lattices)
+        rows = [[arc.features for arc in x.arcs] for x in lattices]
+        return with_arcs(self.encoder.encode(rows, n_threads), lattices)
 
     def outcomes(self, dataset: LatticeDataset) -> Int32s:
         """The label that the features of each arc score, [T]; −1 for one that training has not seen."""

@@ -21,11 +21,11 @@ class SegmentModel(ChainModel):
     def _writes_iob1(self) -> bool:
         return cast("SegmentPotentials", self.potentials).segments.structure.reads_iob1
 
-    def encode(self, X: Any, allowed: Any = None) -> Dataset:
+    def encode(self, X: Any, allowed: Any = None, n_threads: int = 1) -> Dataset:
         """New input in numbers."""
         if self._writes_iob1:
             refuse_allowed(allowed)
-        return super().encode(X, allowed)
+        return super().encode(X, allowed, n_threads)
 
     def decode(self, ids: Int32s, dataset: Dataset, n: int = 1) -> list[list[Any]]:
         """Labels in the scheme of the user."""

@@ -23,6 +23,7 @@ from crfkit.features import (
     penalty_vector,
 )
 from crfkit.inference import Answerer, ChainPotentials
+from crfkit.models.checks import count_threads
 from crfkit.models.training.warm_start import copy_named, transfer_features, without_unused
 from crfkit.objective import Loss
 from crfkit.structures import Chain, SequenceStructure
@@ -80,11 +81,12 @@ class FeaturePotentials:
         cls, X: Any, settings: CRFSettings, template: Template | None, base: FeaturePotentials | None
     ) -> tuple[Encoder, Dataset]:
         """The features of training data, beside those of a base, and the data in numbers."""
+        n_threads = count_threads(settings.n_threads)
         if base is not None:
             encoder = replace(base.encoder)
-            return encoder, encoder.extend_encode(X)
+            return encoder, encoder.extend_encode(X, n_threads)
         encoder = Encoder(template)
-        dataset = encoder.fit_encode(X)
+        dataset = encoder.fit_encode(X, n_threads)
         return encoder, encoder.cut(dataset, settings.min_count) if settings.min_count > 1 else dataset
 
     @classmethod
@@ -171,9 +173,9 @@ class FeaturePotentials:
         """The structure with the bigrams that training fixed."""
         return chain
 
-    def encode(self, X: Any) -> Dataset:
+    def encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """New input in numbers."""
-        return self.encoder.encode(X)
+        return self.encoder.encode(X, n_threads)
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:
         """Encoded input as what answers questions reads it."""

@@ -76,7 +76,7 @@ class FunctionPotentials(FeaturePotentials):
         assert dataset.inputs is not None
         return self.functions.label_scores(dataset.inputs[0], i, coefficients, weights)
 
-    def encode(self, X: Any) -> Dataset:
+    def encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """Only the lengths of the inputs."""
         return self.functions.functions.dataset(X)
 
@@ -171,9 +171,9 @@ class StructurePotentials(FeaturePotentials):
         """In the order of their weights, which lie before those of the structure."""
         return self.beside.output_names
 
-    def encode(self, X: Any) -> Dataset:
+    def encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """As without the structure."""
-        return self.beside.encode(X)
+        return self.beside.encode(X, n_threads)
 
     def values(self, dataset: Dataset, n_threads: int) -> FunctionData | None:
         """The functions on a data set."""
