@@ -58,9 +58,10 @@ test-neural: $(VENV)/.neural  ## the tests of crfkit.nn and of examples/ (instal
 	$(BIN)/python -m pytest -q -n auto tests/nn
 	$(BIN)/python -m pytest -q tests/project/test_examples.py tests/project/test_docs.py -k "learns or neural.md or crfkit.nn"
 
-test-integrations: $(VENV)/.integrations  ## the tests of reports, server, data frames, notebooks and spaCy (installs them)
+test-integrations: $(VENV)/.integrations  ## the tests of reports, server, data frames, notebooks, spaCy and dask (installs them)
 	$(BIN)/python -m pytest -q -n auto -m "not slow" tests/report tests/serve tests/integrations tests/project/test_site.py
-	$(BIN)/python -m pytest -q tests/project/test_docs.py -k "dataframes or notebooks or integrations or frames or explaining"
+	$(BIN)/python -m pytest -q -m "not slow" tests/distributed
+	$(BIN)/python -m pytest -q tests/project/test_docs.py -k "dataframes or notebooks or integrations or frames or explaining or cluster or distributed"
 
 test-slow: $(VENV)/.bench  ## the longer checks (needs the corpora)
 	$(BIN)/python -m pytest -q -m slow

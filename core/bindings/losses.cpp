@@ -13,6 +13,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/function_slices.hpp"
 #include "bindings/lock_release.hpp"
+#include "bindings/python_loss.hpp"
 #include "lattice/function_loss.hpp"
 #include "losses/chain_loss.hpp"
 #include "patterns/pattern_loss.hpp"
@@ -85,6 +86,32 @@ void bind_kinds(nb::module_& m) {
         "losses"_a);
 }
 
+void bind_python_loss(nb::module_& m) {
+    nb::class_<PythonLoss, DataLoss>(m, "PythonLoss")
+        .def(nb::init<std::int64_t, std::int64_t, int, nb::callable, nb::callable, nb::callable>(),
+             "n_weights"_a, "n_sequences"_a, "n_threads"_a, "evaluate"_a, "hessian_vector"_a, "refine"_a);
+    m.def(
+        "loss_and_gradient",
+        [](DataLoss& loss, const Array<double>& w) {
+            check_size("w", w.size(), loss.n_weights);
+            double value = 0;
+            nb::object gradient =
+                filled<double>({w.size()}, [&](double* out) { value = loss.evaluate(w.data(), out); });
+            return nb::make_tuple(value, gradient);
+        },
+        "loss"_a, "w"_a);
+    m.def(
+        "loss_hessian_vector",
+        [](DataLoss& loss, const Array<double>& w, const Array<double>& v) {
+            check_size("w", w.size(), loss.n_weights);
+            check_size("v", v.size(), loss.n_weights);
+            return filled<double>({w.size()},
+                                  [&](double* out) { loss.hessian_vector(w.data(), v.data(), out); });
+        },
+        "loss"_a, "w"_a, "v"_a);
+    m.def("refine_loss", &DataLoss::refine, nb::call_guard<LockRelease>(), "loss"_a);
+}
+
 }  // namespace
 
 void bind_losses(nb::module_& m) {
@@ -92,6 +119,7 @@ void bind_losses(nb::module_& m) {
         .def_ro("n_weights", &DataLoss::n_weights)
         .def_ro("n_sequences", &DataLoss::n_sequences)
         .def_prop_ro("shard_ptr", &DataLoss::shard_ptr);
+    bind_python_loss(m);
     nb::class_<PythonSlices>(m, "FunctionSlices")
         .def(nb::init<std::int64_t, nb::callable, nb::callable>(), "n_slices"_a, "slice"_a, "slice_of"_a);
     bind_kinds(m);

@@ -244,6 +244,22 @@ class DataLoss:  # Σ_n weight_n (log Z_n − log Z_gold,n)
     def shard_ptr(self) -> list[int]: ...
 
 def sharded_loss(losses: list[DataLoss]) -> DataLoss: ...  # added in the order of `objective.add_in_tree`
+
+class PythonLoss(DataLoss):  # what Python functions compute
+    def __init__(
+        self,
+        n_weights: int,
+        n_sequences: int,
+        n_threads: int,
+        evaluate: Callable[[Float64s], tuple[float, Float64s]],
+        hessian_vector: Callable[[Float64s, Float64s], Float64s],
+        refine: Callable[[], bool],
+    ) -> None: ...
+
+# what an objective asks of a loss
+def loss_and_gradient(loss: DataLoss, w: Float64s) -> tuple[float, Float64s]: ...
+def loss_hessian_vector(loss: DataLoss, w: Float64s, v: Float64s) -> Float64s: ...
+def refine_loss(loss: DataLoss) -> bool: ...
 def chain_loss(
     layout: Layout,
     design: Design,

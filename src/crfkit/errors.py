@@ -4,6 +4,8 @@ All kinds are `InputError`, a `ValueError`. The message says in one sentence wha
 a file and a line, or a sequence and a position.
 """
 
+from typing import Any
+
 
 class InputError(ValueError):
     """Bad input of any kind."""
@@ -86,6 +88,9 @@ class MissingFileError(UnreadableFileError, FileNotFoundError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:  # so that errors of other machines arrive as they are
+        return type(self), self.args
 
 
 class UnwritableFileError(FileError):

@@ -9,7 +9,7 @@ and is left to the optimizer, which reads `l1`.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -95,3 +95,43 @@ def _strength(values: Float64s | float) -> float | Float64s:
     """Of a penalty: one number for all weights, or one for each."""
     strengths = np.atleast_1d(np.asarray(values, dtype=np.float64))
     return float(strengths[0]) if len(strengths) == 1 else strengths
+
+
+class LossFunctions(Protocol):
+    """A loss in Python: of data that are elsewhere, for example."""
+
+    def evaluate(self, w: Float64s) -> tuple[float, Float64s]:
+        """The value and the gradient [D] at weights w [D]."""
+
+    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
+        """H(w) v, [D]."""
+
+    def refine(self) -> bool:
+        """Answer in double precision from now on. Returns whether that is a change."""
+
+
+def python_loss(functions: LossFunctions, *, n_weights: int, n_sequences: int, n_threads: int = 1) -> Loss:
+    """A loss for `Objective` that asks these functions; for optimizers that see all data at once."""
+    return _core.PythonLoss(
+        n_weights, n_sequences, n_threads, functions.evaluate, functions.hessian_vector, functions.refine
+    )
+
+
+def evaluate(loss: Loss, w: Float64s) -> tuple[float, Float64s]:
+    """The value of a loss without penalty, and its gradient [D]."""
+    return _core.loss_and_gradient(loss, w)
+
+
+def hessian_vector(loss: Loss, w: Float64s, v: Float64s) -> Float64s:
+    """H(w) v of a loss without penalty, [D]."""
+    return _core.loss_hessian_vector(loss, w, v)
+
+
+def refine(loss: Loss) -> bool:
+    """The loss answers in double precision from now on. Returns whether that is a change."""
+    return _core.refine_loss(loss)
+
+
+def instruction_set() -> str:
+    """Which instructions of the processor the core uses. The last bits of losses depend on it."""
+    return _core.instruction_set()

@@ -66,6 +66,8 @@ NEEDS = {  # page or module, and those within it → optional packages without w
     "crfkit.data.frames": ("narwhals", "polars"),
     "crfkit.integrations.spacy": ("spacy",),
     "crfkit.serve": ("starlette", "uvicorn"),
+    "crfkit.distributed": ("dask", "distributed"),
+    "cluster": ("dask", "distributed"),
     "serving": ("starlette", "uvicorn", "httpx"),
 }
 

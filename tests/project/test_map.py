@@ -90,6 +90,8 @@ HEAVY = {
     "transformers",
     "huggingface_hub",
     "IPython",
+    "dask",
+    "distributed",
 }  # never loaded by `import crfkit`
 
 

@@ -27,7 +27,11 @@ def test_every_public_name_is_there() -> None:
 PACKAGES = [f"crfkit.{name}" for _, name, is_package in pkgutil.iter_modules(crfkit.__path__) if is_package]
 
 
-NEEDS = {"crfkit.nn": "torch", "crfkit.serve": "starlette"}  # what a package cannot be imported without
+NEEDS = {
+    "crfkit.nn": "torch",
+    "crfkit.serve": "starlette",
+    "crfkit.distributed": "distributed",
+}  # what a package cannot be imported without
 
 
 @pytest.mark.parametrize("package", ["crfkit", *PACKAGES])

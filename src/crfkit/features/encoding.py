@@ -66,6 +66,11 @@ class Encoder:
             return self.n_columns
         return self.n_columns - self.template.n_columns + self.template.least_columns
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickles: vocabularies as bytes."""
+        names = self.vocabulary.to_bytes(), self.arc_vocabulary.to_bytes()
+        return _unpickle, (self.template, *names, self.dense_sizes, self.n_columns, self.more_columns)
+
     def fit_encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """Learn the features of training data, and encode it. After an error the encoder is as it was.
 
@@ -256,6 +261,10 @@ class Encoder:
             name: dense_block(name, pieces.get(name, []), size, place)
             for name, size in self.dense_sizes.items()
         }
+
+
+def _unpickle(template: Template | None, states: Any, arcs: Any, *others: Any) -> Encoder:
+    return Encoder(template, Vocabulary.from_bytes(*states), Vocabulary.from_bytes(*arcs), *others)
 
 
 def _pieces(positions: list[int], rows: list[Any]) -> list[DenseRows]:

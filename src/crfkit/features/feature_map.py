@@ -11,8 +11,8 @@ Letters: F features, L labels, P pairs, A arcs, D weights.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,10 @@ class FeatureMap:
             *((None, None, 0) if self.facets is None else (*self.facets.lists(), len(self.facets))),
         )
         object.__setattr__(self, "layout", layout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickles: the native layout is made anew."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)
 
     @classmethod
     def build(

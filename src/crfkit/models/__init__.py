@@ -39,6 +39,7 @@ from crfkit.models.kinds import kind_of
 from crfkit.models.notebook_view import ParameterView, label_list
 from crfkit.models.parser import BoundedSentence, Parser, ScoredSentence
 from crfkit.models.patterns.growth import GrowthRound
+from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.scores import position_scores, score_nbest
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointError, CheckpointMismatchError
 from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
@@ -47,6 +48,7 @@ from crfkit.models.training.interruption import Terminated, Termination, postpon
 from crfkit.models.training.merged_objective import MergedObjective, choose_objective
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback, Report
 from crfkit.models.training.seconds_left import SecondsLeft
+from crfkit.models.training.sharded_data import Shard, ShardedData
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.word_segmenter import Word, WordSegmenter
 
@@ -62,6 +64,7 @@ __all__ = [
     "Estimator",
     "Explanation",
     "ExplanationPart",
+    "FeaturePotentials",
     "FeatureWeight",
     "GraphCRF",
     "GrowthRound",
@@ -80,6 +83,8 @@ __all__ = [
     "ScoredSentence",
     "SecondsLeft",
     "SequencesSkipped",
+    "Shard",
+    "ShardedData",
     "Terminated",
     "Termination",
     "TrainingInterrupted",

@@ -40,13 +40,16 @@ from crfkit.models.frame_input import read_dev, read_examples, read_positions
 from crfkit.models.kinds import kind_of
 from crfkit.models.notebook_view import label_list
 from crfkit.models.patterns.growth import GrowthRound, grow
+from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
 from crfkit.models.span_questions import find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.progress import ProgressCallback
+from crfkit.models.training.sharded_data import ShardedData
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
+from crfkit.objective import Loss
 from crfkit.optimizers import Optimizer
 from crfkit.structures import SequenceStructure, Span, SpanLabels, Threshold
 
@@ -214,7 +217,7 @@ class CRF(Estimator, Generic[Label]):
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
         examples = Examples(X, y, sample_weight, allowed)
         size = SHARD_SIZE if shard_size is None else shard_size
-        task = CRFTask(self._settings(), examples, shard_size=size, costs=costs)
+        task = CRFTask(self._settings(), examples, shard_size=size, costs=costs, make_loss=self._make_loss)
         if kind.growth(self.structure) is None:
             self._keep(train(task, plan))
         else:
@@ -252,6 +255,10 @@ class CRF(Estimator, Generic[Label]):
         examples = Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend, costs=costs), plan))
         return self
+
+    def _make_loss(self, sharded: ShardedData, potentials: FeaturePotentials, n_threads: int) -> Loss:
+        """The loss that `fit` minimises; a subclass may have it computed elsewhere."""
+        return sharded.loss(potentials, n_threads)
 
     def _settings(self) -> CRFSettings:
         return CRFSettings(**{field.name: getattr(self, field.name) for field in fields(CRFSettings)})

@@ -23,7 +23,7 @@ from crfkit.features import (
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, check_dev, check_optimizer, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
-from crfkit.models.potentials import TrainingData
+from crfkit.models.potentials import FeaturePotentials, TrainingData
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
@@ -36,6 +36,9 @@ from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective
 from crfkit.optimizers import Choice, choose
 
+MakeLoss = Callable[[ShardedData, FeaturePotentials, int], Loss]
+"""The loss of training data with the weights of potentials, by so many threads."""
+
 
 @dataclass(frozen=True)
 class CRFTask:
@@ -46,6 +49,7 @@ class CRFTask:
     extend: bool = False  # keep all that the model to begin with knows: `partial_fit`
     shard_size: int = SHARD_SIZE  # positions of a shard
     costs: Costs | None = None  # of mistakes
+    make_loss: MakeLoss = ShardedData.loss  # by the processors of this machine, or others
 
     @property
     def sequences(self) -> str:
@@ -100,9 +104,8 @@ class CRFTask:
         weights = read_sample_weight(examples.sample_weight, len(kept), kept)
         data = ShardedData.cut(found.data, weights, self.shard_size)
         costs = None if self.costs is None else read_costs(self.costs, found.model.labels.classes)
-        return EncodedSequences(
-            settings, found.model, data, dev, plan.metric, extend=self.extend, costs=costs
-        )
+        own = (self.extend, costs, self.make_loss)
+        return EncodedSequences(settings, found.model, data, dev, plan.metric, *own)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class EncodedSequences:
     metric: Any
     extend: bool
     costs: Float64s | None = None  # [L, L] of gold and predicted labels
+    make_loss: MakeLoss = ShardedData.loss
 
     @property
     def labels(self) -> str:
@@ -149,7 +153,7 @@ class EncodedSequences:
             costs = CostFeatures.of(self.costs, feature_map, dataset, data.annotation)
             feature_map, dataset = costs.feature_map, costs.dataset
         sharded = self.sharded._replace(data=data._replace(dataset=dataset))
-        loss = sharded.loss(replace(self.model.potentials, feature_map=feature_map), n_threads)
+        loss = self.make_loss(sharded, replace(self.model.potentials, feature_map=feature_map), n_threads)
         return loss if costs is None else costs.fix(loss)
 
     def _penalty(self, name: str) -> Float64s:

@@ -1,0 +1,32 @@
+"""Training and prediction on the machines of a dask cluster; needs the extra `distributed`.
+
+The bits of a trained model are those of one machine with the same `shard_size`, for any number of workers.
+"""
+
+from crfkit.distributed.errors import (
+    ClusterError,
+    MissingDataError,
+    NoWorkersError,
+    SchedulerLostError,
+    UnequalProcessors,
+    WorkersFailedError,
+    WorkersLostError,
+    WorkerVersionError,
+)
+from crfkit.distributed.estimator import DistributedCRF
+from crfkit.distributed.fitting import fit
+from crfkit.distributed.prediction import predict
+
+__all__ = [
+    "ClusterError",
+    "DistributedCRF",
+    "MissingDataError",
+    "NoWorkersError",
+    "SchedulerLostError",
+    "UnequalProcessors",
+    "WorkerVersionError",
+    "WorkersFailedError",
+    "WorkersLostError",
+    "fit",
+    "predict",
+]

@@ -1,0 +1,114 @@
+"""A CRF whose training is computed by the workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+from crfkit.distributed.cluster import Cluster
+from crfkit.distributed.remote_loss import RemoteLoss
+from crfkit.distributed.sources import ClientShards
+from crfkit.errors import UnsupportedError
+from crfkit.features import FacetsOf, FeatureFunctions, TagDictionary, Template
+from crfkit.models import CRF, FeaturePotentials, ShardedData
+from crfkit.objective import Loss, python_loss
+from crfkit.optimizers import LBFGS, OPTIMIZERS, Optimizer, optimizer_named
+from crfkit.structures import Chain, SequenceStructure
+from distributed import Client, get_client
+
+WHOLE = {"value_and_gradient", "hessian_vector"}  # what a cluster answers
+
+
+class DistributedCRF(CRF[Any]):
+    """A `CRF` that `fit` trains on the workers of a dask cluster, with the same bits as on one machine.
+
+    The optimizer runs here; workers compute values, gradients and Hessian–vector products of the shards of the data. They
+    may leave and join at any time. All other methods are those of `CRF`, and run here.
+
+    Parameters
+    ----------
+    client : a `distributed.Client`; None: the one that is current
+    timeout : seconds after which a scheduler that does not answer, or has no workers, is an error
+    others : as for `CRF`; `optimizer` is one that sees all data at once: `LBFGS`, `TRON`, `Newton`. With `n_threads=None`
+        a worker uses one thread for each of those that dask gives it; a number: so many for each of these
+    """
+
+    def __init__(
+        self,
+        client: Client | None = None,
+        timeout: float = 60.0,
+        structure: SequenceStructure = Chain(),  # noqa: B008
+        features: str | Template | FeatureFunctions | None = None,
+        optimizer: Optimizer | str = LBFGS(),  # noqa: B008
+        l1: float | Mapping[str, float] = 0.0,
+        l2: float | Mapping[str, float] = 1.0,
+        all_possible_states: bool = False,
+        all_possible_transitions: bool = True,
+        min_count: int = 1,
+        facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None,
+        tag_dictionary: bool | TagDictionary | None = None,
+        n_threads: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            structure,
+            features,
+            optimizer,
+            l1,
+            l2,
+            all_possible_states,
+            all_possible_transitions,
+            min_count,
+            facets,
+            tag_dictionary,
+            n_threads,
+            random_state,
+        )
+        self.client = client
+        self.timeout = timeout
+
+    def fit(self, X: Any, y: Sequence[Any] | None = None, sample_weight: Any = None, **options: Any) -> Self:
+        """Train on X and y as `CRF.fit` does; `options` are its arguments."""
+        check_optimizer(self.optimizer)
+        with self._open_cluster():
+            return super().fit(X, y, sample_weight, **options)
+
+    @contextmanager
+    def _open_cluster(self) -> Iterator[Cluster]:
+        """The cluster, while there are losses on it; log records of workers arrive here."""
+        cluster = Cluster(get_client() if self.client is None else self.client, self.timeout)
+        self._cluster, self._remote = cluster, list[RemoteLoss]()
+        cluster.workers()  # which are checked
+        try:
+            with cluster.listen():
+                yield cluster
+        finally:
+            for remote in self._remote:
+                remote.close()
+            del self._cluster, self._remote
+
+    def _make_loss(self, sharded: ShardedData, potentials: FeaturePotentials, n_threads: int) -> Loss:
+        threads = 1 if self.n_threads is None else n_threads
+        remote = RemoteLoss(self._cluster, ClientShards(potentials, sharded), n_threads=threads)
+        self._remote.append(remote)
+        n_sequences = int(sharded.shard_ptr[-1])
+        return python_loss(
+            remote, n_weights=potentials.n_weights, n_sequences=n_sequences, n_threads=n_threads
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "params": {**state["params"], "client": None}}  # which belongs to this process
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """Refuse an optimizer that asks for single sequences."""
+    kind = optimizer_named(optimizer) if isinstance(optimizer, str) else type(optimizer)
+    needs = getattr(kind, "needs", WHOLE)  # what is no optimizer is refused elsewhere
+    if kind is None or needs <= WHOLE:
+        return
+    able = ", ".join(sorted(kind.__name__ for kind in OPTIMIZERS.values() if kind.needs <= WHOLE))
+    raise UnsupportedError(
+        f"{kind.__name__} takes steps along single sequences, which a cluster does not; these work: {able}"
+    )
