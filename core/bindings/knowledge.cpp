@@ -6,6 +6,7 @@
 #include "bindings/lexicon_table.hpp"
 #include "bindings/lock_release.hpp"
 #include "bindings/python_objects.hpp"
+#include "text/brown_clusters.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -137,11 +138,40 @@ void bind_lexicon(nb::module_& m) {
         .def("values", &values_of, "tokens"_a, "list"_a, "What a macro reads at each token, or None.");
 }
 
+// [merges, 2]: the first word of the class that stays, and of the one that joins it.
+nb::object merges_of(const BrownClusters& clusters) {
+    const auto& merges = clusters.merges();
+    NewArray<std::int32_t> out({merges.size(), 2});
+    for (std::size_t i = 0; i < merges.size(); ++i) {
+        out.data()[2 * i] = merges[i].first;
+        out.data()[2 * i + 1] = merges[i].second;
+    }
+    return out.take();
+}
+
+void bind_brown_clusters(nb::module_& m) {
+    nb::class_<BrownClusters>(m, "BrownClusters", "Merges the words of a text into classes.")
+        .def(
+            "__init__",
+            [](BrownClusters* self, const Array<std::int32_t>& tokens, const Array<std::int64_t>& ptr,
+               std::int32_t n_words, std::int32_t n_classes) {
+                unlocked([&] { new (self) BrownClusters(view(tokens), view(ptr), n_words, n_classes); });
+            },
+            "tokens"_a, "ptr"_a, "n_words"_a, "n_classes"_a)
+        .def(
+            "run",
+            [](BrownClusters& clusters, std::int64_t n) { return unlocked([&] { return clusters.run(n); }); },
+            "n"_a, "Up to n more merges; whether there are more to come.")
+        .def_prop_ro("n_merges", &BrownClusters::n_merges)
+        .def("merges", &merges_of, "The merges so far, [merges, 2].");
+}
+
 }  // namespace
 
 void bind_knowledge(nb::module_& m) {
     bind_string_table(m);
     bind_lexicon(m);
+    bind_brown_clusters(m);
 }
 
 }  // namespace crfkit

@@ -27,6 +27,8 @@ _COMMANDS = {
     "inspect": "inspect",
     "explain": "explain",
     "convert": "convert",
+    "lexicon": "lexicon",
+    "cluster": "cluster",
     "infer": "infer",
     "serve": "serve",
     "demo": "demo",

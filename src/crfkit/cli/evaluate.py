@@ -1,6 +1,6 @@
 """`crfkit eval`: how well a model labels, or parses, a file whose labels or trees are known; treebanks compared."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.pipeline import evaluate as evaluate_pipeline
 from crfkit.cli.pipeline import is_pipeline, load_pipeline
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import resource_option
 from crfkit.cli.spans import DECODINGS
 from crfkit.cli.streams import open_input
 from crfkit.cli.tag import BATCH
@@ -131,6 +132,7 @@ def is_treebank(path: Path) -> bool:
 )
 @allowed_column_option
 @columns_option
+@resource_option
 @quiet_option
 def command(model: Path, file: str, threads: int | None, confusion: int, quiet: bool, **columns: Any) -> None:
     """Label FILE with MODEL and report how many labels, and which spans, are right.
@@ -176,11 +178,12 @@ def _label_report(
     columns: int | None,
     spans: bool,
     decode: str | None,
+    resources: Sequence[str] | None,
 ) -> tuple[str, str]:
     """The report on labels, and the table of confusions."""
     from crfkit.evaluation import span_calibration, span_precision_recall
 
-    tagger = load_tagger(model, n_threads=threads, n_columns=columns)
+    tagger = load_tagger(model, n_threads=threads, n_columns=columns, resources=resources)
     examples = read_for_tagger(
         tagger, file, separator=separator, allowed_column=allowed_column, labels_required=True
     )

@@ -15,6 +15,7 @@ from crfkit.cli.constraints import allowed_column_option, allowed_of, name_place
 from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import separator_option
 from crfkit.cli.parse import is_parser, load_parser
+from crfkit.cli.resources import resource_option
 from crfkit.cli.streams import check_output, open_input, open_output
 from crfkit.errors import InputError
 
@@ -166,6 +167,7 @@ _FORMS: dict[str, Callable[[Iterable[Explained], IO[str], int], None]] = {
 @separator_option
 @allowed_column_option
 @columns_option
+@resource_option
 def command(
     model: Path,
     file: str,
@@ -175,6 +177,7 @@ def command(
     separator: str | None,
     allowed_column: int | None,
     columns: int | None,
+    resources: tuple[str, ...] | None,
     **wanted: Any,
 ) -> None:
     """Show why MODEL labels words of FILE (`-`: standard input) as it does, and not otherwise.
@@ -191,7 +194,7 @@ def command(
         parser = load_parser(model)
         found = explain_heads(parser, read_conllu(open_input(file)), asked)
     else:
-        tagger = load_tagger(model, n_columns=columns)
+        tagger = load_tagger(model, n_columns=columns, resources=resources)
         examples = read_for_tagger(
             tagger, open_input(file), separator=separator, allowed_column=allowed_column
         )

@@ -1,6 +1,6 @@
 """A trained model as the commands use it: one that reads column files, or files of attributes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -8,10 +8,12 @@ import click
 
 from crfkit.cli.columns import Example, Input, read_attribute_examples, read_for_model, read_ragged
 from crfkit.cli.constraints import check_known, label_column_among, take_allowed
+from crfkit.cli.resources import open_resources
 from crfkit.data import read_bytes
 from crfkit.errors import InputError
 
 if TYPE_CHECKING:
+    from crfkit.features import Resource
     from crfkit.models import CRF
 
 
@@ -110,10 +112,16 @@ def describe_use(model: object) -> str:
     return _USES[type(model).__name__]
 
 
-def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8") -> Tagger:
+def read_model(
+    path: Path,
+    n_columns: int | None = None,
+    encoding: str = "utf-8",
+    resources: "Mapping[str, Resource] | None" = None,
+) -> Tagger:
     """Opens a model file, whose first bytes tell the toolkit.
 
-    `n_columns` is for models whose rows may have more columns than they read, `encoding` for those of CRF++.
+    `n_columns` is for models whose rows may have more columns than they read, `encoding` for those of CRF++, `resources` for
+    those of this package.
     """
     from crfkit.compat import MAGIC, read_crfpp, read_crfsuite, read_wapiti, with_columns
     from crfkit.models import CRF
@@ -123,8 +131,12 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
     toolkit = next((name for name, magic in MAGIC.items() if begins.startswith(magic)), CRFKIT)
     if toolkit == "crf++":
         crf = read_crfpp(path, encoding=encoding)
+    elif toolkit == CRFKIT:
+        crf = load(path, resources=resources)
     else:
-        crf = {CRFSUITE: read_crfsuite, "wapiti": read_wapiti, CRFKIT: load}[toolkit](path)
+        crf = {CRFSUITE: read_crfsuite, "wapiti": read_wapiti}[toolkit](path)
+    if resources and toolkit != CRFKIT:
+        raise InputError(f"{path}: --resource was given, but a model of {toolkit} has no resources")
     if not isinstance(crf, CRF):
         raise InputError(f"{path}: {describe_use(crf)}")
     form = FileForm.of(path, crf) if toolkit == CRFKIT else FileForm.default(crf)
@@ -136,11 +148,17 @@ def read_model(path: Path, n_columns: int | None = None, encoding: str = "utf-8"
     return Tagger(crf, toolkit, form)
 
 
-def load_tagger(path: Path, *, n_threads: int | None = None, n_columns: int | None = None) -> Tagger:
+def load_tagger(
+    path: Path,
+    *,
+    n_threads: int | None = None,
+    n_columns: int | None = None,
+    resources: Sequence[str] | None = None,
+) -> Tagger:
     """Load a model of this package or of another toolkit that reads columns or attributes."""
     from crfkit.models import kind_of
 
-    tagger = read_model(path, n_columns)
+    tagger = read_model(path, n_columns, resources=open_resources(resources))
     crf = tagger.crf
     if inputs := kind_of(crf.structure).inputs:
         raise InputError(f"{path}: the model reads {inputs}, which no file holds; use it from Python")

@@ -12,6 +12,7 @@ from crfkit.cli.model_input import columns_option, describe_use, load_tagger, re
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.parse import is_parser, load_parser
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import resource_option
 from crfkit.cli.streams import check_output, open_input
 from crfkit.cli.treebank_tags import is_treebank_tagger, load_treebank_tagger
 from crfkit.data import check_tree, read_conllu
@@ -29,7 +30,12 @@ class _Columns:
 
     def __init__(self, path: Path, options: dict[str, Any]) -> None:
         self.options = options
-        self.tagger = load_tagger(path, n_threads=options["threads"], n_columns=options["columns"])
+        self.tagger = load_tagger(
+            path,
+            n_threads=options["threads"],
+            n_columns=options["columns"],
+            resources=options["resources"],
+        )
 
     @property
     def model(self) -> "CRF":
@@ -182,6 +188,7 @@ def _open_other(path: Path, options: dict[str, Any], first: _Columns | _Treebank
 @separator_option
 @allowed_column_option
 @columns_option
+@resource_option
 @threads_option
 @quiet_option
 def command(

@@ -88,7 +88,8 @@ def train_and_save(
     with display.training(seconds_left, dev_name) as callback:
         interrupted = train(callback=callback, **safety_of(options))
     display.stage(f"writing {path}")
-    keep_model(model, path, display.say, interrupted=interrupted, metadata=metadata)
+    bundle = bool(options.get("bundle"))
+    keep_model(model, path, display.say, interrupted=interrupted, metadata=metadata, bundle=bundle)
 
 
 def keep_model(
@@ -98,6 +99,7 @@ def keep_model(
     *,
     interrupted: bool,
     metadata: Mapping[str, Any] | None = None,
+    bundle: bool = False,
 ) -> None:
     """Save a trained model and say why its training ended; after Ctrl-C, end the command with the status of that.
 
@@ -108,7 +110,10 @@ def keep_model(
 
     if interrupted and not model.weights_.any():  # a first pass that was interrupted has learned something
         end_interrupted("")
-    found = save_model(partial(model.save, metadata=metadata), path)
+    save = partial(model.save, metadata=metadata)
+    if bundle and isinstance(model, CRF):
+        save = partial(model.save, metadata=metadata, bundle=True)
+    found = save_model(save, path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
     crf = getattr(model, "crf_", model)  # of a tagger
     if isinstance(crf, CRF):

@@ -13,6 +13,7 @@ from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.output_formats import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import resource_option
 from crfkit.cli.spans import DECODINGS, SpanOptions, all_at_once, write_spans
 from crfkit.cli.streams import (
     ArrivingLines,
@@ -100,6 +101,7 @@ def tag(
 @threads_option
 @allowed_column_option
 @columns_option
+@resource_option
 @quiet_option
 def command(
     model: Path, file: str, output: str | None, form: str | None, quiet: bool, **options: Any
@@ -130,7 +132,12 @@ def command(
         if is_treebank_tagger(model):
             tag_treebank(model, file, output, display, {"format": form, **options})
             return
-        tagger = load_tagger(model, n_threads=options["threads"], n_columns=options["columns"])
+        tagger = load_tagger(
+            model,
+            n_threads=options["threads"],
+            n_columns=options["columns"],
+            resources=options["resources"],
+        )
         local = tagger.crf.locally_normalised_
         if span_options.spans:
             details = details._replace(labels_only=True)

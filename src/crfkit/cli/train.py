@@ -23,6 +23,7 @@ from crfkit.cli.costs import cost_option, parse_costs
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import bundle_option, open_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
 from crfkit.cli.structures import structure_of, structure_options
 from crfkit.errors import InputError
@@ -142,6 +143,8 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     default=True,
     help="Weights for all pairs of neighbouring labels, or those seen.  [default: all-possible-transitions]",
 )
+@resource_option
+@bundle_option
 @cost_option
 @structure_options
 @allowed_column_option
@@ -294,4 +297,5 @@ def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
         all_possible_transitions=options["all_possible_transitions"],
         min_count=options["min_count"],
         n_threads=options["threads"],
+        resources=open_resources(options["resources"]),
     )

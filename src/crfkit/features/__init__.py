@@ -29,7 +29,9 @@ from crfkit.features.knowledge import (
     Resource,
     WordVectors,
     check_resources,
+    learn_clusters,
     open_resource,
+    resource_from_bytes,
     resource_lines,
 )
 from crfkit.features.labels import Labels, check_lists
@@ -172,6 +174,7 @@ __all__ = [
     "join_fields",
     "known_trees",
     "labels_of",
+    "learn_clusters",
     "learn_factors",
     "lift_crossing_arcs",
     "load_function",
@@ -189,6 +192,7 @@ __all__ = [
     "read_once",
     "read_outputs",
     "read_word",
+    "resource_from_bytes",
     "resource_lines",
     "scored_graph",
     "split_fields",

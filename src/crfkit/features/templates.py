@@ -46,6 +46,7 @@ from crfkit.features.knowledge.macros import (
     find_lexicon,
     look_up,
     parse_lookup,
+    resource_name,
 )
 from crfkit.features.template_functions import FUNCTIONS
 
@@ -179,6 +180,11 @@ class Template:
         for vector in self._program.vectors:
             found.setdefault(Lookup("vector", vector.resource), f"{self.source}:{vector.number}")
         return found
+
+    def used_resources(self) -> dict[str, Resource | MissingResource]:
+        """Those of its resources that its macros read."""
+        names = {resource_name(lookup, self.resources) for lookup in self.lookups}
+        return {name: resource for name, resource in self.resources.items() if name in names}
 
     def check_resources(self) -> None:
         """Raise InputError where a macro reads a resource that is missing, or of another kind."""

@@ -21,6 +21,8 @@ from crfkit.features import (
     FacetsOf,
     FeatureFunctions,
     FeatureMap,
+    MissingResource,
+    Resource,
     TagDictionary,
     Template,
 )
@@ -34,7 +36,7 @@ from crfkit.models.explanations import Explanation
 from crfkit.models.explanations.lattice_arcs import explain_lattice_arc
 from crfkit.models.explanations.positions import explain_position
 from crfkit.models.explanations.spans import explain_span
-from crfkit.models.files import crf_file
+from crfkit.models.files import crf_file, resource_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.frame_input import read_dev, read_examples, read_positions
 from crfkit.models.kinds import kind_of
@@ -94,6 +96,8 @@ class CRF(Estimator, Generic[Label]):
         "features" (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}
     tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
         no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it.
+    resources : {name: `Lexicon`, `Clusters` or `WordVectors`} that the macros `%in`, `%cluster` and `%vector` of a template
+        name; a preset has lines of its own for each. A model file names them; `crfkit.load` is given them again.
     n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
     random_state : the default seed of `sample`
 
@@ -143,6 +147,7 @@ class CRF(Estimator, Generic[Label]):
         tag_dictionary: bool | TagDictionary | None = None,
         n_threads: int | None = None,
         random_state: RandomState = None,
+        resources: Mapping[str, Resource | MissingResource] | None = None,
     ) -> None:
         self.structure = structure
         self.features = features
@@ -156,6 +161,7 @@ class CRF(Estimator, Generic[Label]):
         self.tag_dictionary = tag_dictionary
         self.n_threads = n_threads
         self.random_state = random_state
+        self.resources = resources
 
     def fit(
         self,
@@ -509,6 +515,11 @@ class CRF(Estimator, Generic[Label]):
             return [*own, *kind.functions(structure)]
         return features if own else None
 
+    def _resources_of(self, params: dict[str, Any]) -> Any:
+        features = params["features"]
+        own = features.resources if isinstance(features, Template) else {}
+        return {**own, **(params.get("resources") or {})} or None
+
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
         """X and y, the latter as lists of labels."""
         structure = self._get_model().trained_structure
@@ -543,3 +554,7 @@ class CRF(Estimator, Generic[Label]):
         }
         contents = model.contents(settings, self.weights_, history)
         return crf_file.pack(contents, single_precision=single_precision)
+
+    def _bundle(self, file: ModelFile) -> ModelFile:
+        template = self._get_model().potentials.encoder.template
+        return file if template is None else resource_file.bundle(file, template.used_resources())

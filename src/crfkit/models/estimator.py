@@ -111,22 +111,23 @@ class Estimator(ParameterView):
         *,
         single_precision: bool = False,
         metadata: Mapping[str, Any] | None = None,
+        bundle: bool = False,
     ) -> None:
         """Write the model file; `crfkit.load` reads it. An existing file is replaced in one step.
 
         `single_precision` rounds the weights to seven digits and makes the file of a large model almost half as long.
         `metadata` are JSON values of the caller's own that the file is to keep; `crfkit.models.read_metadata` gives them
-        back. Without it the file has those of the file that the model was read from, if it was.
+        back. Without it the file has those of the file that the model was read from, if it was. `bundle` puts the resources
+        that a model reads (lexicons, clusters, word vectors) into its file; else the file names them alone.
         """
-        data = self._to_bytes(single_precision=single_precision, metadata=metadata)
+        file = self.to_file(single_precision=single_precision, metadata=metadata)
+        data = model_file.encode(self._bundle(file) if bundle else file)
         with disk.replacing(path) as stream:
             stream.write(data)
 
-    def _to_bytes(
-        self, *, single_precision: bool = False, metadata: Mapping[str, Any] | None = None
-    ) -> bytes:
+    def _to_bytes(self) -> bytes:
         """The bytes of the model file."""
-        return model_file.encode(self.to_file(single_precision=single_precision, metadata=metadata))
+        return model_file.encode(self.to_file())
 
     def to_file(
         self, *, single_precision: bool = False, metadata: Mapping[str, Any] | None = None
@@ -147,8 +148,15 @@ class Estimator(ParameterView):
         """What the model file holds."""
         raise NotImplementedError
 
+    def _bundle(self, file: model_file.ModelFile) -> model_file.ModelFile:
+        """The model file with the resources that the model reads."""
+        return file
+
     def _functions(self, params: dict[str, Any]) -> Any:
         """The functions that a model with these parameters calls, which no file holds."""
+
+    def _resources_of(self, params: dict[str, Any]) -> Any:
+        """The resources that a model with these parameters reads, which its file names alone."""
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickles and copies: parameters, the model file, and the history with its seconds, which no file has."""
@@ -162,7 +170,9 @@ class Estimator(ParameterView):
             from crfkit.models.files.loading import from_bytes  # which makes models of all classes
 
             functions = self._functions(state["params"])
-            self.__dict__.update(from_bytes(state["model"], "pickled model", functions).__dict__)
+            given = self._resources_of(state["params"])
+            loaded = from_bytes(state["model"], "pickled model", functions, resources=given)
+            self.__dict__.update(loaded.__dict__)
             self.history_ = History.from_array(state["history"])
         self.__dict__.update(state["params"])
 

@@ -15,14 +15,18 @@ from crfkit.features import (
     PRESETS,
     FacetsOf,
     FeatureFunctions,
+    MissingResource,
+    Resource,
     Strength,
     TagDictionary,
     Template,
+    check_resources,
     count_columns,
     preset,
+    resource_lines,
 )
 from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
-from crfkit.models.files import settings_file
+from crfkit.models.files import resource_file, settings_file
 from crfkit.models.files.file_arrays import current_names, setting
 from crfkit.models.kinds import StructureKind, kind_of
 from crfkit.optimizers import LBFGS, AdaGrad, Optimizer
@@ -48,6 +52,7 @@ class Learned(NamedTuple):
     bigrams: Bigrams | None
     facets: dict[Hashable, dict[str, str]] | None  # of each label
     dictionary: TagDictionary | None
+    resources: dict[str, Resource | MissingResource]
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class CRFSettings:
     min_count: int
     facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None
     tag_dictionary: bool | TagDictionary | None
+    resources: Mapping[str, Resource | MissingResource] | None = None
     n_threads: int | None = None
     random_state: RandomState = None
 
@@ -88,6 +94,7 @@ class CRFSettings:
             raise ArgumentError(
                 f"tag_dictionary is {dictionary!r}, expected True, None or a crfkit.TagDictionary"
             )
+        check_resources(self.resources)
         count_threads(self.n_threads)
 
     @property
@@ -108,9 +115,12 @@ class CRFSettings:
     def fit_template(self, X: Any) -> tuple[Any, Template | None]:
         """Training data X, still to be read, and the template: a preset fits itself to the columns of X."""
         if not isinstance(self.features, str) or self.features not in PRESETS:
-            return X, find_template(self.features)
-        X, n_columns = count_columns(X)
-        return X, find_template(self.features, n_columns)
+            template = find_template(self.features, None, self.resources)
+        else:
+            X, n_columns = count_columns(X)
+            template = find_template(self.features, n_columns, self.resources)
+        check_used(self.resources, template)
+        return X, template
 
     def to_json(self, template: Template | None) -> dict[str, Any]:
         """What a model file keeps; threads and random numbers belong to the machine, not to the model."""
@@ -128,6 +138,7 @@ class CRFSettings:
             "min_count": int(self.min_count),
             "facets": settings_file.name_or_listed(self.facets),
             "tag_dictionary": settings_file.name_or_listed(self.tag_dictionary),
+            "resources": resource_file.to_json({} if template is None else template.used_resources()),
         }
 
     @classmethod
@@ -136,7 +147,7 @@ class CRFSettings:
         settings = current_names(settings)
         return cls(
             structure=settings_file.chain_from_json(setting(settings, "structure", dict), learned.bigrams),
-            features=settings_file.features_from_json(settings, n_columns),
+            features=features_from_json(settings, n_columns, learned.resources),
             optimizer=settings_file.optimizer_from_json(settings, DEFAULT_OPTIMIZER),
             l1=settings_file.strength_from_json(settings, "l1"),
             l2=settings_file.strength_from_json(settings, "l2"),
@@ -145,6 +156,7 @@ class CRFSettings:
             min_count=check_count("min_count", setting(settings, "min_count", int)),
             facets=settings_file.facets_from_json(settings, learned.facets),
             tag_dictionary=settings_file.dictionary_from_json(settings, learned.dictionary),
+            resources=learned.resources or None,
         )
 
 
@@ -234,11 +246,47 @@ def check_columns(columns: object) -> None:
             raise ArgumentError(f"columns has {name!r}, expected some of {known}")
 
 
-def find_template(features: object, n_columns: int | None = None) -> Template | None:
+def check_used(resources: Mapping[str, Resource | MissingResource] | None, template: Template | None) -> None:
+    """Refuse resources that no macro reads."""
+    used = {} if template is None else template.used_resources()
+    for name in resources or {}:
+        if name not in used:
+            known = ", ".join(map(repr, used)) or "none"
+            what = (
+                "features is no template" if template is None else f"the macros of the template read {known}"
+            )
+            raise ArgumentError(f"resources has {name!r}, but {what}")
+
+
+def features_from_json(
+    settings: dict[str, Any], n_columns: int | None, resources: Mapping[str, Resource | MissingResource]
+) -> str | Template | None:
+    """The parameter `features` of a model file: the name of a preset where that has the same lines."""
+    features, name = settings_file.features_from_json(settings, n_columns), settings.get("preset")
+    if isinstance(features, Template) and resources and isinstance(name, str) and name in PRESETS:
+        template = find_template(name, n_columns, resources)
+        return name if template == features else features
+    return features
+
+
+def find_template(
+    features: object,
+    n_columns: int | None = None,
+    resources: Mapping[str, Resource | MissingResource] | None = None,
+) -> Template | None:
     """The template that the parameter `features` stands for: itself, its text, or the preset of this name.
 
-    With `n_columns`, a preset leaves out what reads columns beyond these.
+    With `n_columns`, a preset leaves out what reads columns beyond these. It has lines of its own for resources.
     """
+    template = _find_template(features, n_columns)
+    if template is None or not resources:
+        return template
+    if isinstance(features, str) and features in PRESETS:
+        template = Template.parse(f"{template.text}\n{resource_lines(resources)}\n", source=template.source)
+    return template.bind({**template.resources, **resources})
+
+
+def _find_template(features: object, n_columns: int | None) -> Template | None:
     if features is None or isinstance(features, Template):
         return features
     if isinstance(features, FeatureFunctions):

@@ -1,11 +1,11 @@
 """From a model file of any type to what was saved."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from crfkit.errors import ArgumentError
-from crfkit.features import FeatureFunctions
+from crfkit.features import FeatureFunctions, Resource
 from crfkit.models import ModelFile, from_file, read_model_file
 from crfkit.pipeline import lemmatizer_file, pipeline_file, tagger_file, tokenizer_file
 
@@ -22,6 +22,7 @@ def load(
     functions: FeatureFunctions | Sequence[Any] | None = None,
     *,
     trust_functions: bool = False,
+    resources: Mapping[str, Resource] | None = None,
 ) -> Any:
     """Read a model file that `save` wrote: a `CRF`, a `Parser`, a `Pipeline`, or whatever else it holds.
 
@@ -35,8 +36,12 @@ def load(
 
     With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
     their code, and what it names is called with your input. Use it only for files that you would run as a program.
+
+    A model with resources (lexicons, clusters, word vectors) that its file does not hold is given them again, by their
+    names, as `resources`; without them it can only be inspected.
     """
-    return load_file(read_model_file(path), str(path), functions, trust_functions=trust_functions)
+    file = read_model_file(path)
+    return load_file(file, str(path), functions, trust_functions=trust_functions, resources=resources)
 
 
 def load_file(
@@ -45,11 +50,14 @@ def load_file(
     functions: FeatureFunctions | Sequence[Any] | None = None,
     *,
     trust_functions: bool = False,
+    resources: Mapping[str, Resource] | None = None,
 ) -> Any:
     """What a model file that has been read, or a part of one, holds; `source` names it in complaints."""
     read = _READERS.get(file.type)
     if read is None:
-        return from_file(file, source, functions, trust_functions=trust_functions)
+        return from_file(file, source, functions, trust_functions=trust_functions, resources=resources)
+    if resources is not None:
+        raise ArgumentError(f"{source}: resources were given, but a {file.type} has none")
     if functions is not None:
         raise ArgumentError(f"{source}: functions were given, but a {file.type} has none")
     return read(file, source)

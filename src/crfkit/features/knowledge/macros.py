@@ -86,12 +86,17 @@ def check_resource(lookup: Lookup, resources: Resources, place: str) -> None:
         resource.number_of(lookup.list)
 
 
+def resource_name(lookup: Lookup, resources: Resources) -> str:
+    """The name of the resource that a macro reads; where it has none, that of the first one of the kind."""
+    if lookup.resource is not None:
+        return lookup.resource
+    kind = _KINDS[lookup.macro].KIND
+    return next((name for name, resource in resources.items() if kind == resource.KIND), "")
+
+
 def find_resource(lookup: Lookup, resources: Resources) -> Resource:
     """The resource that a macro reads; NotLoadedError where a model was loaded without it."""
-    name = lookup.resource
-    if name is None:
-        kind = _KINDS[lookup.macro].KIND
-        name = next((one for one, resource in resources.items() if kind == resource.KIND), "")
+    name = resource_name(lookup, resources)
     found = resources.get(name)
     if isinstance(found, MissingResource):
         raise found.complaint(name)
@@ -138,7 +143,7 @@ def check_resources(resources: object) -> dict[str, Resource | MissingResource]:
 def resource_lines(resources: Resources, offsets: Sequence[int] = OFFSETS) -> str:
     """Lines of a template that read resources at the words around, in column 0: what presets have for them."""
     lines: list[str] = []
-    for name, resource in resources.items():
+    for name, resource in sorted(resources.items()):
         if isinstance(resource, Lexicon):
             lists = resource.lists if len(resource.lists) > 1 else ()
             usable = lists and all(map(_LIST.fullmatch, lists))

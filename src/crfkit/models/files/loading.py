@@ -1,12 +1,12 @@
 """From a model file to the estimator."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from crfkit.errors import ArgumentError, FileFormatError
-from crfkit.features import FeatureFunctions, FunctionMap, Template
+from crfkit.features import FeatureFunctions, FunctionMap, MissingResource, Resource, Template
 from crfkit.models.constraints import trained_bigrams
 from crfkit.models.crf import CRF
 from crfkit.models.files import (
@@ -16,6 +16,7 @@ from crfkit.models.files import (
     function_file,
     model_file,
     parser_file,
+    resource_file,
     segmenter_file,
 )
 from crfkit.models.files.crf_file import Contents
@@ -37,9 +38,16 @@ from crfkit.structures import Chain
 
 MAX_COLUMNS = 1_000_000
 Functions = FeatureFunctions | Sequence[Any] | None
+Resources = Mapping[str, Resource | MissingResource] | None
 
 
-def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_functions: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    functions: Functions = None,
+    *,
+    trust_functions: bool = False,
+    resources: Resources = None,
+) -> Any:
     """Read a model file that `save` wrote: a `CRF`, a `Parser`, a `WordSegmenter` or a `GraphCRF`.
 
     Nothing in the file is executed, whatever it holds.
@@ -52,21 +60,38 @@ def load(path: str | os.PathLike[str], functions: Functions = None, *, trust_fun
 
     With `trust_functions=True` the file chooses any importable callable: the modules that it names are imported, which runs
     their code, and what it names is called with your input. Use it only for files that you would run as a program.
+
+    A model with resources (lexicons, clusters, word vectors) that its file does not hold is given them again, by their
+    names, as `resources`; without them it can only be inspected.
     """
-    return from_bytes(disk.read_bytes(path), str(path), functions, trust_functions=trust_functions)
+    data = disk.read_bytes(path)
+    return from_bytes(data, str(path), functions, trust_functions=trust_functions, resources=resources)
 
 
 def from_bytes(
-    data: bytes, source: str, functions: Functions = None, *, trust_functions: bool = False
+    data: bytes,
+    source: str,
+    functions: Functions = None,
+    *,
+    trust_functions: bool = False,
+    resources: Resources = None,
 ) -> Any:
     """The estimator in the bytes of a model file; InputError for any other bytes."""
-    return from_file(model_file.decode(data, source), source, functions, trust_functions=trust_functions)
+    file = model_file.decode(data, source)
+    return from_file(file, source, functions, trust_functions=trust_functions, resources=resources)
 
 
 def from_file(
-    file: ModelFile, source: str, functions: Functions = None, *, trust_functions: bool = False
+    file: ModelFile,
+    source: str,
+    functions: Functions = None,
+    *,
+    trust_functions: bool = False,
+    resources: Resources = None,
 ) -> Any:
     """The estimator of a model file that has been read, or of one of its parts; InputError where it is damaged."""
+    if resources is not None and file.type != crf_file.TYPE:
+        raise ArgumentError(f"{source}: resources were given, but a {file.type} has none")
     estimator: CRF[Any] | Parser | GraphCRF
     if file.type == factor_file.TYPE:
         estimator = _read_graph_crf(file, source, functions, trust=trust_functions)
@@ -78,7 +103,7 @@ def from_file(
     else:
         is_segmenter = file.type == segmenter_file.TYPE
         crf_only = file._replace(type=crf_file.TYPE) if is_segmenter else file
-        estimator = _read_crf(crf_only, source, functions, trust=trust_functions)
+        estimator = _read_crf(crf_only, source, functions, resources, trust=trust_functions)
     with name_damage(source):
         estimator.n_iter_ = setting(file.settings, "n_iter", int)
         estimator.stop_message_ = setting(file.settings, "stop_reason", str)
@@ -112,10 +137,14 @@ def _read_parser(file: ModelFile) -> Parser:
     return parser
 
 
-def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool) -> CRF[Any]:
+def _read_crf(
+    file: ModelFile, source: str, functions: Functions, resources: Resources, *, trust: bool
+) -> CRF[Any]:
     with name_damage(source):
         kind = kind_in(file.settings)
         contents = crf_file.unpack(file, kind.key, kind.unpack)
+        needed = resource_file.read(file, setting(contents.settings, "parameters", dict))
+    chosen = resource_file.choose(needed, resources, source)
     own, of_structure = _split_functions(functions, contents, kind)
     stored = function_file.read(contents.settings, contents.output_names, source, own, trust=trust)
     with name_damage(source):
@@ -125,12 +154,13 @@ def _read_crf(file: ModelFile, source: str, functions: Functions, *, trust: bool
             trained_bigrams(labels, contents.feature_map.bigrams),
             None if facets is None else facets.of(labels.classes),
             contents.dictionary,
+            chosen,
         )
         given = setting(contents.settings, "parameters", dict)
         parameters = CRFSettings.from_json(given, n_columns, learned)
         if stored is not None:
             parameters = replace(parameters, features=stored.functions)
-        template = find_template(parameters.features, n_columns)
+        template = find_template(parameters.features, n_columns, chosen)
         _check_columns(n_columns, template)
         local = _read_local(contents, kind, stored)
         contents = contents._replace(encoder=replace(contents.encoder, template=template))

@@ -39,7 +39,12 @@ from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
 TYPE = "checkpoint"
 STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimizer: they change no step
 Settings = dict[str, str]
-_UNCOMPARED = ("n_threads", "random_state", "tag_dictionary")  # they change no step, or show in the data
+_UNCOMPARED = (
+    "n_threads",
+    "random_state",
+    "tag_dictionary",
+    "resources",
+)  # they change no step, or show in the data
 
 
 @dataclasses.dataclass(frozen=True)

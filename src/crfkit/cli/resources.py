@@ -1,0 +1,38 @@
+"""Resources as an option of commands: `--resource cities=FILE`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from crfkit.errors import InputError
+
+if TYPE_CHECKING:
+    from crfkit.features import Resource
+
+resource_option = click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="NAME=FILE",
+    callback=lambda _context, _option, texts: texts or None,
+    help="A lexicon, clusters or word vectors that the template or the model names; repeatable.",
+)
+bundle_option = click.option(
+    "--bundle", is_flag=True, help="Put what --resource gives into the model file, not its names alone."
+)
+
+
+def open_resources(texts: Sequence[str] | None) -> "dict[str, Resource] | None":
+    """`["cities=FILE", …]` as the `resources` of a CRF; None where there are none."""
+    from crfkit.features import open_resource
+
+    found: dict[str, Resource] = {}
+    for text in texts or ():
+        name, equals, path = text.partition("=")
+        if not equals or not name.isidentifier() or not path:
+            raise InputError(f"--resource {text}: expected name=file, such as cities=cities.txt")
+        if name in found:
+            raise InputError(f"--resource {name} was given twice")
+        found[name] = open_resource(path)
+    return found or None

@@ -1,0 +1,126 @@
+"""Resources on the command line: lexicons, clusters, `train --resource`, `tag` and `eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import crfkit
+from crfkit import Clusters, Lexicon
+from crfkit.cli import main
+
+TRAIN = "Ada PER\nlives O\nin O\nNew LOC\nYork LOC\n\nRome LOC\nlives O\n\nin O\nRome LOC\n\n"
+TEST = "in O\nOslo LOC\n\n"
+TEMPLATE = "word=%x[0,0]\nplace=%in[0,0,cities]\nB\n"
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {
+        "train": TRAIN,
+        "test": TEST,
+        "template": TEMPLATE,
+        "cities.txt": "New York\nRome\nOslo\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_train_tag_and_eval(folder: Path) -> None:
+    cities = f"cities={folder / 'cities.txt'}"
+    named, bundled = folder / "named.crf", folder / "bundled.crf"
+    settings = (
+        "train",
+        folder / "train",
+        "--template",
+        folder / "template",
+        "--l2",
+        "0.1",
+        "--resource",
+        cities,
+    )
+    run(*settings, "--model", named)
+    run(*settings, "--model", bundled, "--bundle")
+    expected = "in\tO\tO\nOslo\tLOC\tLOC\n\n".replace("\t", " ")
+    assert run("tag", named, folder / "test", "--resource", cities, "--quiet") == expected
+    assert run("tag", bundled, folder / "test", "--quiet") == expected
+    assert "100.00" in run("eval", named, folder / "test", "--resource", cities, "--quiet")
+    assert "Oslo" in run("explain", named, folder / "test", "--resource", cities)
+    assert "needs the lexicon 'cities'" in run("tag", named, folder / "test", status=2)
+    (folder / "other.txt").write_text("Rome\n", encoding="utf-8")
+    other = f"cities={folder / 'other.txt'}"
+    assert "'cities' is not what the model was trained with" in run(
+        "tag", named, folder / "test", "--resource", other, status=2
+    )
+    assert "which were not given" in run(*settings[:-2], "--model", folder / "none.crf", status=2)
+    for wrong in ("cities", "=x", "my cities=x"):
+        assert "expected name=file" in run(*settings[:-1], wrong, "--model", named, status=2)
+    assert "given twice" in run(*settings, "--resource", cities, "--model", named, status=2)
+
+
+def test_a_preset_takes_resources(folder: Path) -> None:
+    lexicon = folder / "cities.lexicon"
+    assert "3 entries in the lists city" in run("lexicon", f"city={folder / 'cities.txt'}", "--out", lexicon)
+    run(
+        "train", folder / "train", "--features", "pos", "--model", folder / "m.crf", "--l2", "0.1",
+        "--resource", f"cities={lexicon}", "--bundle", "--quiet",
+    )  # fmt: skip
+    assert "cities=S" in crfkit.load(folder / "m.crf").encoder_.vocabulary.names()
+
+
+def test_lexicons(folder: Path) -> None:
+    (folder / "names.txt").write_text("Ada\n", encoding="utf-8")
+    out = folder / "out"
+    run(
+        "lexicon",
+        f"city={folder / 'cities.txt'}",
+        f"name={folder / 'names.txt'}",
+        "--out",
+        out,
+        "--fold-case",
+    )
+    lexicon = Lexicon.load(out)
+    assert lexicon.lists == ("city", "name")
+    assert lexicon["NEW york"] == ("city",)
+    run("lexicon", folder / "names.txt", "--out", out, "--characters")
+    assert Lexicon.load(out).states(list("Ada")) == ["B", "I", "E"]
+    assert "two files of the list" in run(
+        "lexicon", folder / "cities.txt", folder / "names.txt", "--out", out, status=2
+    )
+    assert "would replace" in run("lexicon", folder / "names.txt", "--out", folder / "names.txt", status=2)
+
+
+def test_clusters(folder: Path) -> None:
+    text, out = folder / "text", folder / "paths"
+    text.write_text(
+        "the cat sleeps\nthe dog sleeps\nthe cat runs\nthe dog runs\nthe mouse sleeps\n" * 20,
+        encoding="utf-8",
+    )
+    assert "6 words in 2 classes" in run("cluster", text, "--classes", "2", "--out", out)
+    clusters = Clusters.read(out)
+    assert clusters["cat"] == clusters["dog"] == clusters["mouse"] != clusters["runs"]
+    run(
+        "cluster",
+        folder / "train",
+        "--column",
+        "0",
+        "--classes",
+        "4",
+        "--out",
+        out,
+        "--min-count",
+        "2",
+        "--quiet",
+    )
+    assert {word for word, _, _ in Clusters.read(out).words()} == {"in", "lives", "Rome"}
+    assert "train:1: expected more than 7 columns" in run(
+        "cluster", folder / "train", "--column", "7", "--out", out, status=2
+    )
