@@ -30,7 +30,7 @@ def learn_clusters(
     two classes are merged whose merging loses least of the average mutual information of neighbouring words that have a
     class. At last the classes are merged into a binary tree: a class has the path from its root. Merges are exact, and the
     same whenever the text is. Words that occur less than `min_count` times have no class, and separate what is beside them.
-    `callback(done, all)` is told of merges from time to time.
+    `callback(done, all)` is called after some merges, with how many are done.
 
     >>> text = "the cat sleeps\\nthe dog sleeps\\nthe cat runs\\nthe dog runs"
     >>> clusters = learn_clusters([line.split() for line in text.splitlines()], 2)
