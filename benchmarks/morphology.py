@@ -1,7 +1,8 @@
 """`python -m benchmarks.morphology`: morphological tagging with hundreds of tags, beside MarMoT where its figures are known.
 
 Ancient Greek (AGDT → Perseus test), Polish and Latin; gold tokens, the whole tag (XPOS) must be right. Each training runs
-in a process of its own on one thread, in CPU seconds; the model is saved, loaded and asked. ``--quick`` is a smoke test.
+in a process of its own on one thread, in CPU seconds; the model is saved, loaded and asked. Each use of a test file is
+logged. ``--quick`` is a smoke test.
 """
 
 from __future__ import annotations
@@ -21,42 +22,23 @@ from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT, Outcome, run_module
 from benchmarks.memory import peak_mb, restart_peak_mb
-from crfkit import CRF, SGD, Chain, TagDictionary, load
+from benchmarks.use_log import log_test
+from crfkit import CRF, TagDictionary, load
 from crfkit.data import read_conllu
 
 RESULTS = PROJECT / "benchmarks" / "results"
 QUICK = 200  # sentences of each file
-PASSES = 10
 
 Sentences = list[list[str]]
 
-# Kinds of the parts of Polish tags such as subst:sg:gen:m3, after the part of speech.
-POLISH = {
-    "number": "sg pl",
-    "case": "nom gen dat acc inst loc voc",
-    "gender": "m1 m2 m3 m f n",
-    "person": "pri sec ter",
-    "degree": "pos com sup",
-    "aspect": "imperf perf",
-    "negation": "aff neg",
-}
-_KIND = {value: kind for kind, values in POLISH.items() for value in values.split()}
-
-
-def polish(tag: str) -> dict[str, str]:
-    """The facets of a Polish tag."""
-    word_class, *parts = tag.split(":")
-    return {"class": word_class, **{_KIND.get(part, "other"): part for part in parts}}
-
 
 class Language(NamedTuple):
-    """Where a language is learned and tested, and what its tags are made of."""
+    """Where a language is learned and tested."""
 
     title: str
     folder: str
     train: str
     test: str
-    facets: str | Callable[[str], Mapping[str, str]]
     rival: Mapping[str, float] | None = None  # MarMoT's figures for the same files
 
 
@@ -66,7 +48,6 @@ LANGUAGES = {
         "ancient_greek_perseus",
         "agdt-train.conllu",
         "grc_perseus-ud-test.conllu",
-        "characters",
         {"accuracy": 0.7969, "fit_cpu": 511, "peak_mb": 3200, "model_mb": 144},
     ),
     "pl": Language(
@@ -74,30 +55,19 @@ LANGUAGES = {
         "ud_polish",
         "pl_mixed-train.conllu",
         "pl_pdb-ud-test.conllu",
-        polish,
     ),
     "la": Language(
         "Latin, Perseus",
         "ud_latin_perseus",
         "la_perseus-ud-train.conllu",
         "la_perseus-ud-test.conllu",
-        "characters",
     ),
 }
 
 
-def tagger(language: Language) -> CRF:
-    """The model that is measured."""
-    return CRF(
-        Chain(bigrams="observed", unseen="soft"),
-        features="morphology",
-        optimizer=SGD(max_iterations=PASSES, rate=0.05),
-        all_possible_transitions=False,
-        min_count=2,
-        facets=language.facets,
-        tag_dictionary=True,
-        n_threads=1,
-    )
+def tagger() -> CRF:
+    """The model that is measured: the preset, with what it brings along."""
+    return CRF(features="morphology", n_threads=1)
 
 
 def sentences(language: Language, file: str, limit: int | None) -> tuple[Sentences, Sentences]:
@@ -116,7 +86,7 @@ def measure(name: str, model: Path, limit: int | None) -> Outcome:
     gc.collect()
     restart_peak_mb()
     start = time.process_time()
-    crf = tagger(language).fit(X, y)
+    crf = tagger().fit(X, y)
     fit_cpu = time.process_time() - start
     peak = peak_mb()
     crf.save(model, single_precision=True)
@@ -232,6 +202,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     limit = QUICK if given.quick else None
     languages = {name: run(name, limit) for name in given.language or LANGUAGES}
+    if limit is None:
+        for name, outcome in languages.items():
+            log_test(f"{LANGUAGES[name].folder}/{LANGUAGES[name].test}", repr(tagger()), outcome["accuracy"])
     results = {"machine": machine(), "languages": languages}
     text = markdown(results)
     print(text)

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.corpora import find_corpus
 
 from benchmarks import (
+    ablation,
     bigrams,
     chain,
     costs,
@@ -29,8 +30,9 @@ from benchmarks import (
     tasks,
     trees,
     two_builds,
+    use_log,
 )
-from crfkit import SpanningTree
+from crfkit import SGD, SpanningTree
 from crfkit.inference import TreeBatch
 from tests.needs import needs_rival
 
@@ -153,6 +155,39 @@ def test_quick_run_of_morphology(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (tmp_path / "morphology.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
 
 
+@pytest.mark.skipif(
+    find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
+)
+def test_quick_run_of_ablation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--quick", "--corpus", "la-xpos", "--out", str(tmp_path), "~near l2=2"]
+    ablation.main(command)
+    table = capsys.readouterr().out
+    outcome = json.loads((tmp_path / "ablation.json").read_text(encoding="utf-8"))
+    whole, without = (outcome[f"morphology{edits}"]["la-xpos"] for edits in ("", " ~near l2=2"))
+    assert whole["weights"] > without["weights"] > 0
+    assert f"| the preset | {whole['score']:.2f} |" in table
+    assert f"| ~near l2=2 | {without['score'] - whole['score']:+.2f} |" in table
+    ablation.main(command)  # which measures nothing again
+    assert capsys.readouterr().out == table
+
+
+def test_edits_of_templates_and_settings() -> None:
+    crf = ablation.new_model("morphology", "~near +shape optimizer=sgd optimizer__max_iterations=3")
+    assert "near=" not in str(crf.features)
+    assert "shape=%shape[0,0]\n" in str(crf.features)
+    assert (crf.l2, crf.optimizer) == ({"default": 1.0}, SGD(max_iterations=3))
+
+
+def test_uses_of_test_files_are_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(use_log, "LOG", tmp_path / "log")
+    use_log.log_test("some/file", "CRF(a\n b)", 0.5)
+    use_log.log_test("other", "CRF()", 1)
+    assert [line.split("\t")[1:] for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines()] == [
+        ["some/file", "50.00%", "CRF(a b)"],
+        ["other", "100.00%", "CRF()"],
+    ]
+
+
 @pytest.mark.skipif(find_corpus("conll2000", "train.txt") is None, reason="the corpus is not here")
 def test_quick_run_of_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     segments.main(["--quick", "--out", str(tmp_path)])
@@ -173,16 +208,6 @@ def test_quick_run_of_orders(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert all(row["f1"] > 0.8 for row in outcome["orders"].values())
     assert outcome["orders"]["auto"]["rounds"][0]["n_patterns"] == 0
     assert (tmp_path / "orders.md").read_text(encoding="utf-8").strip() == capsys.readouterr().out.strip()
-
-
-def test_facets_of_polish_tags() -> None:
-    assert morphology.polish("subst:sg:gen:m3") == {
-        "class": "subst",
-        "number": "sg",
-        "case": "gen",
-        "gender": "m3",
-    }
-    assert morphology.polish("interp") == {"class": "interp"}
 
 
 def test_the_benchmark_of_bigrams_times_random_chains() -> None:

@@ -95,8 +95,8 @@ def test_all_pairs_are_those_of_facets_that_positions_may_have(dictionary: TagDi
             assert found == sorted(expected)
 
 
-@pytest.mark.parametrize("facets", [None, "characters", kinds])
-@pytest.mark.parametrize("dictionary", [None, True, TagDictionary.from_data(X, y, min_count=1)])
+@pytest.mark.parametrize("facets", [False, "auto", "characters", kinds])
+@pytest.mark.parametrize("dictionary", [False, True, TagDictionary.from_data(X, y, min_count=1)])
 def test_models_are_saved_with_them(facets: Any, dictionary: Any, tmp_path: Path) -> None:
     crf = trained(facets=facets, tag_dictionary=dictionary)
     crf.save(tmp_path / "m.crf")

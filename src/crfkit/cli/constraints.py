@@ -157,10 +157,10 @@ def check_bigrams(examples: Sequence[Example], name: str | None, unseen: str) ->
     )
 
 
-def suggest_bigrams(examples: Sequence[Example], name: str | None) -> str | None:
+def suggest_bigrams(examples: Sequence[Example], bigrams: object) -> str | None:
     """A hint where many labels without constraints make training slow: its time grows with the pairs of labels."""
     labels = {label for example in examples for label in example.labels or ()}
-    if name is not None or len(labels) <= MANY_LABELS or examples[0].allowed is not None:
+    if bigrams is not None or len(labels) <= MANY_LABELS or examples[0].allowed is not None:
         return None
     pairs = {pair for example in examples for pair in pairwise(example.labels or ())}
     n_all = len(labels) ** 2

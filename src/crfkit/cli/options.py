@@ -43,12 +43,14 @@ def add_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return add
 
 
-def training_options(optimizer: str | None, held_out: str) -> Callable[[Command], Command]:
+def training_options(
+    optimizer: str | None, held_out: str, otherwise: str = "by the number of tags"
+) -> Callable[[Command], Command]:
     """The options of all commands that train, with their default optimizer and what they hold out: a file, a treebank.
 
-    Without a default optimizer, it goes by the data.
+    `otherwise` says which optimizer it is where there is no default.
     """
-    by_data = "" if optimizer else "  [default: by the number of tags]"
+    by_data = "" if optimizer else f"  [default: {otherwise}]"
     return add_options(
         click.option(
             "--dev",
@@ -113,9 +115,9 @@ def training_options(optimizer: str | None, held_out: str) -> Callable[[Command]
 def optimizer_of(options: dict[str, Any], base: Optimizer | str | None = None) -> Optimizer | str:
     """The optimizer that the options ask for; a setting that it does not have is refused.
 
-    Settings that are not given are those of `base`, where it is of the kind that is asked for.
+    Settings that are not given are those of `base`, where it is of the kind that is asked for; so is the kind.
     """
-    name = options["optimizer"]
+    name = options["optimizer"] or (base if isinstance(base, str) else type(base).__name__.lower())
     given = read_settings(options["settings"])
     for setting in ("max_iterations", "tolerance"):
         if options[setting] is not None:

@@ -20,13 +20,13 @@ MAX_ORDER = 20  # labels before one that it may depend on
 class Choice(NamedTuple):
     """A value of `--structure`."""
 
-    make: Callable[[dict[str, Any]], SequenceStructure]  # from the options of the command
+    make: Callable[[dict[str, Any]], SequenceStructure | None]  # from the options of the command
     about: str  # what its own options are about
     options: dict[str, Any]  # these, and their defaults
 
 
-def structure_of(options: dict[str, Any]) -> SequenceStructure:
-    """The structure that the options ask for; an option of another one is refused."""
+def structure_of(options: dict[str, Any]) -> SequenceStructure | None:
+    """The structure that the options ask for; None where they ask for none. An option of another one is refused."""
     for name, choice in STRUCTURES.items():
         for option, default in choice.options.items():
             if name != options["structure"] and options[option] != default:
@@ -36,9 +36,13 @@ def structure_of(options: dict[str, Any]) -> SequenceStructure:
     return STRUCTURES[options["structure"]].make(options)
 
 
-def _make_chain(options: dict[str, Any]) -> Chain | Patterns:
+def _make_chain(options: dict[str, Any]) -> Chain | Patterns | None:
     from crfkit.structures import Chain, Growth, Ngrams, Patterns
 
+    if options["bigrams"] is None and all(
+        options[name] == usual for name, usual in STRUCTURES["chain"].options.items()
+    ):
+        return None
     chain = (options["start"], options["end"], options["bigrams"], options["unseen"])
     order, min_count = options["order"], options["ngram_count"]
     if order == "auto":

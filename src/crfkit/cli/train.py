@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from crfkit.features import Template
     from crfkit.models import CRF
 
+_OR_PRESET = "  [default: the preset's, else {}]"
+
 
 def train(
     model: CRF,
@@ -93,7 +95,7 @@ def _labels(examples: Sequence[Example]) -> set[str]:
     return {label for example in examples for label in example.labels or []}
 
 
-def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, float]:
+def parse_block_l2(texts: Sequence[str], default: float | Mapping[str, float]) -> float | Mapping[str, float]:
     """`["transitions=0.1", …]` as the `l2` of a CRF."""
     strengths = {}
     for text in texts:
@@ -104,7 +106,8 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
             name = ""
         if not name:
             raise InputError(f"--block-l2 {text}: expected name=number, such as transitions=0.1")
-    return {"default": default, **strengths} if strengths else default
+    usual = default if isinstance(default, Mapping) else {"default": default}
+    return {**usual, **strengths} if strengths else default
 
 
 @click.command("train", short_help="Train a model on a file of labelled sequences.")
@@ -130,18 +133,33 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     help="Cross-validate first: N models, each without one Nth of FILE, and how well they label it.",
 )
 @l1_option
-@click.option("--l2", default=1.0, show_default=True, help="Strength of the penalty ½·l2·|w|².")
+@click.option("--l2", type=float, help=f"Strength of the penalty ½·l2·|w|².{_OR_PRESET.format(1)}")
 @click.option(
     "--block-l2", multiple=True, metavar="NAME=L2", help="Another l2 for one block of features; repeatable."
 )
-@click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer positions.")
 @click.option(
-    "--all-possible-states", is_flag=True, help="A weight for every feature and label, seen together or not."
+    "--min-count", type=int, help=f"Leave out features seen at fewer positions.{_OR_PRESET.format(1)}"
+)
+@click.option(
+    "--all-possible-states/--seen-states",
+    default=None,
+    help=f"A weight for every feature and label, or those seen together.{_OR_PRESET.format('seen-states')}",
 )
 @click.option(
     "--all-possible-transitions/--seen-transitions",
-    default=True,
-    help="Weights for all pairs of neighbouring labels, or those seen.  [default: all-possible-transitions]",
+    default=None,
+    help="Weights for all pairs of neighbouring labels, or those seen."
+    f"{_OR_PRESET.format('all-possible-transitions')}",
+)
+@click.option(
+    "--facets",
+    type=click.Choice(["auto", "characters", "features", "parts", "none"]),
+    help=f"What labels are made of, so that they share weights.{_OR_PRESET.format('none')}",
+)
+@click.option(
+    "--tag-dictionary/--no-tag-dictionary",
+    default=None,
+    help=f"Words have only the labels of the training file, or of words that end alike.{_OR_PRESET.format('no')}",
 )
 @resource_option
 @bundle_option
@@ -155,7 +173,7 @@ def parse_block_l2(texts: Sequence[str], default: float) -> float | dict[str, fl
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
 @click.option("--plain-columns", is_flag=True, help="Read what looks like CoNLL-U as columns like any other.")
-@training_options("lbfgs", "file")
+@training_options(None, "file", "the preset's, else lbfgs")
 @catch_termination()
 def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
     """Train a model on FILE and write it to MODEL.
@@ -192,7 +210,7 @@ def _train_and_keep(
     costs = parse_costs(options["costs"])
     notes = [
         check_bigrams(examples, options["bigrams"], options["unseen"]),
-        suggest_bigrams(examples, options["bigrams"]),
+        suggest_bigrams(examples, options["bigrams"] or crf.structure.chain.bigrams),
     ]
     metric = metric_for(_labels(examples), [example.labels or [] for example in held_out or ()])
     n_words = sum(len(example.inputs) for example in examples)
@@ -284,18 +302,22 @@ def _read_attribute_files(
 
 
 def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
-    """An untrained model as the options of the command ask for it."""
+    """An untrained model as the options of the command ask for it; all else is as the preset recommends."""
     from crfkit.models import CRF
 
+    features, facets = features_for(examples, options), options["facets"]
+    usual: CRF = CRF(structure_of(options), features)
     return CRF(
-        structure=structure_of(options),
-        features=features_for(examples, options),
-        optimizer=optimizer_of(options),
+        structure=usual.structure,
+        features=features,
+        optimizer=optimizer_of(options, usual.optimizer),
         l1=options["l1"],
-        l2=parse_block_l2(options["block_l2"], options["l2"]),
+        l2=parse_block_l2(options["block_l2"], usual.l2 if options["l2"] is None else options["l2"]),
         all_possible_states=options["all_possible_states"],
         all_possible_transitions=options["all_possible_transitions"],
         min_count=options["min_count"],
+        facets=False if facets == "none" else facets,
+        tag_dictionary=options["tag_dictionary"],
         n_threads=options["threads"],
         resources=open_resources(options["resources"]),
     )

@@ -33,9 +33,7 @@ def choose_settings(
         options["settings"],
     )
     if any(of_optimizer):
-        usual = chosen.crf.optimizer
-        name = options["optimizer"] or type(usual).__name__.lower()
-        given["optimizer"] = optimizer_of({**options, "optimizer": name}, base=usual)
+        given["optimizer"] = optimizer_of(options, base=chosen.crf.optimizer)
     chosen.crf.set_params(**given)
     return chosen._replace(
         reason=", but ".join([chosen.reason, *([f"{', '.join(given)} as given"] * bool(given))])

@@ -9,7 +9,7 @@ from crfkit.features.column_rows import ColumnRows
 from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
-from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf
+from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf, guess_facets
 from crfkit.features.factor_data import GraphAnswers, check_possible, graph_loss, read_outputs, scored_graph
 from crfkit.features.factor_map import FactorKind, FactorMap, learn_factors
 from crfkit.features.feature_map import FeatureMap
@@ -170,6 +170,7 @@ __all__ = [
     "first_of",
     "gold_triples",
     "graph_loss",
+    "guess_facets",
     "import_path",
     "join_fields",
     "known_trees",

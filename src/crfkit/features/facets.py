@@ -7,6 +7,8 @@ labels. So tags that were seen rarely, or never with a feature, profit from what
 Shapes: L labels, K kinds of facets.
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,6 +21,9 @@ from crfkit.errors import ArgumentError, LabelError
 from crfkit.features.wording import shorten
 
 NOTHING = "-_."  # characters of a positional tag that say nothing
+AUTO = "auto"  # by the look of the labels
+SHORTEST = 3  # characters of tags that are taken for positional ones
+_BETWEEN_PARTS = re.compile(r"[:|]")
 
 # From a label to its facets, by kind: {"case": "n", …}
 FacetsOf = Callable[[Any], Mapping[str, str]]
@@ -48,7 +53,8 @@ class Facets:
         """The facets of labels.
 
         `how` is "characters" (one kind for each place of a positional tag; `-`, `_` and `.` say nothing), "features"
-        (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}.
+        (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`; one kind for each place), a function that gives {kind: value}
+        for a label, or {label: {kind: value}}.
 
         >>> Facets.build(["n-s", "v-p"], "characters").names
         ('0=n', '0=v', '2=p', '2=s')
@@ -71,6 +77,13 @@ class Facets:
             [ids[f"{kind}={facets[kind]}"] if kind in facets else -1 for kind in kinds] for facets in found
         ]
         return cls(tuple(names), np.array(table, dtype=np.int32))
+
+    @classmethod
+    def find(cls, labels: Iterable[Hashable], how: object) -> "Facets | None":
+        """The facets of labels, as `build` makes them; None where `how` is None or False, or "auto" finds none."""
+        labels = list(labels)
+        chosen: Any = guess_facets(labels) if how == AUTO else how
+        return None if chosen is None or chosen is False else cls.build(labels, chosen)
 
     def of(self, labels: Sequence[Hashable]) -> dict[Hashable, dict[str, str]]:
         """The facets of each label by kind: what `build` makes the same facets of."""
@@ -124,7 +137,7 @@ def _maker(how: str | Mapping[Any, Mapping[str, str]] | FacetsOf) -> FacetsOf:
         return NAMED_FACETS[how]
     except (KeyError, TypeError):
         raise ArgumentError(
-            f'facets is {shorten(how)}, expected "characters", "features", a function of a label or a dict'
+            f'facets is {shorten(how)}, expected "characters", "features", "parts", a function of a label or a dict'
         ) from None
 
 
@@ -143,5 +156,38 @@ def _features(label: Hashable) -> dict[str, str]:
     return {kind if equals else "": value if equals else kind for kind, equals, value in pairs}
 
 
-NAMED_FACETS: Mapping[str, FacetsOf] = MappingProxyType({"characters": _characters, "features": _features})
+def _parts(label: Hashable) -> dict[str, str]:
+    if not isinstance(label, str):
+        raise ArgumentError(f'the label {shorten(label)} is no string: facets="parts" needs strings')
+    return {str(place): part for place, part in enumerate(_BETWEEN_PARTS.split(label)) if part not in NOTHING}
+
+
+NAMED_FACETS: Mapping[str, FacetsOf] = MappingProxyType(
+    {"characters": _characters, "features": _features, "parts": _parts}
+)
 """Functions that read the facets off a label, by name."""
+
+
+def guess_facets(labels: Sequence[Hashable]) -> str | None:
+    """Which of the named facets most labels look like; None where they look like none.
+
+    Features have `=`, parts `:` or `|`, in at least half of the labels. Positional tags have one length, and half of them a
+    character that says nothing.
+
+    >>> guess_facets(["n-s---mn-", "v3spia---"]), guess_facets(["subst:sg:nom", "interp"]), guess_facets(["NN", "VB"])
+    ('characters', 'parts', None)
+    """
+    texts = [label for label in labels if isinstance(label, str)]
+    if not texts or len(texts) < len(labels):
+        return None
+
+    def most(looks: Callable[[str], object]) -> bool:
+        return 2 * sum(bool(looks(text)) for text in texts) >= len(texts)
+
+    if most(lambda text: "=" in text):
+        return "features"
+    if most(_BETWEEN_PARTS.search):
+        return "parts"
+    [(length, n)] = Counter(map(len, texts)).most_common(1)
+    positional = length >= SHORTEST and 20 * n >= 19 * len(texts)
+    return "characters" if positional and most(lambda text: set(NOTHING) & set(text)) else None

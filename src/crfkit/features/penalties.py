@@ -46,7 +46,8 @@ def penalty_vector(
     transitions = strengths.get("transitions", default)
     state_blocks = [block_of(feature) for feature in encoder.vocabulary.names()]
     arc_blocks = [block_of(feature) for feature in encoder.arc_vocabulary.names()]
-    known = {*state_blocks, *arc_blocks, *feature_map.dense, *others, "transitions", "start", "end"}
+    written = () if encoder.template is None else map(block_of, encoder.template.text.splitlines())
+    known = {*state_blocks, *arc_blocks, *written, *feature_map.dense, *others, "transitions", "start", "end"}
     unknown = sorted(set(strengths) - known)
     if unknown:
         raise ArgumentError(

@@ -162,14 +162,6 @@ suffix3[-2]=%lower_suffix[-2,0,3]
 suffix2[2]=%lower_suffix[2,0,2]
 suffix3[2]=%lower_suffix[2,0,3]
 
-# How the word ends, with the words beside it and how they end.
-suffix2[-1]|suffix2=%lower_suffix[-1,0,2]|%lower_suffix[0,0,2]
-suffix2|suffix2[1]=%lower_suffix[0,0,2]|%lower_suffix[1,0,2]
-lower[-1]|suffix2=%lower[-1,0]|%lower_suffix[0,0,2]
-suffix2|lower[1]=%lower_suffix[0,0,2]|%lower[1,0]
-lower[-1]|suffix3=%lower[-1,0]|%lower_suffix[0,0,3]
-suffix3|lower[1]=%lower_suffix[0,0,3]|%lower[1,0]
-
 # Which words are near, wherever: lines with one name make one feature.
 {_each("near=%lower[N,0]", (*range(-10, 0), *range(1, 11)))}
 

@@ -43,7 +43,8 @@ from crfkit.models.kinds import kind_of
 from crfkit.models.notebook_view import label_list
 from crfkit.models.patterns.growth import GrowthRound, grow
 from crfkit.models.potentials import FeaturePotentials
-from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER, CRFSettings, RandomState
+from crfkit.models.recommended import STANDARD, complete_parameters
+from crfkit.models.settings import CRFSettings, RandomState
 from crfkit.models.span_questions import find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
@@ -75,6 +76,10 @@ class CRF(Estimator, Generic[Label]):
 
         Σ_n weight_n · −log p(y_n | x_n) + l1·|w| + ½·l2·|w|²
 
+    Parameters that are not given are those that the preset of `features` recommends, else the standard ones: a chain,
+    `LBFGS()`, l2 = 1, all transitions, every feature with the labels it was seen with. `repr` and the attributes of the
+    parameters' names say which ones these are; a model file keeps them.
+
     Parameters
     ----------
     structure : which label sequences exist: `Chain(start=True, end=True)`, or with only some pairs of neighbours,
@@ -82,7 +87,8 @@ class CRF(Estimator, Generic[Label]):
         semi-Markov chain; `Lattice(…)`: inputs are `WordLattice`s, outputs paths of their arcs; or a structure of your own,
         a `crfkit.structures.GraphStructure`
     features : None: a position is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
-        "chunks"), a `Template` or its text: a position is a word or a tuple of columns. `FeatureFunctions`: any object.
+        "chunks", "morphology"), a `Template` or its text: a position is a word or a tuple of columns.
+        `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,
         `SGD(max_iterations=…, rate=…)` and `AdaGrad(…)` for good weights after few passes, `AveragedPerceptron(…)`,
         `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (without penalties), the name of one ("lbfgs",
@@ -93,9 +99,10 @@ class CRF(Estimator, Generic[Label]):
     all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen
     min_count : features seen at fewer positions are left out
     facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
-        "features" (`Case=Nom|Number=Sing`), a function that gives {kind: value} for a label, or {label: {kind: value}}
+        "features" (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`), "auto" (one of these by the look of the labels), a
+        function that gives {kind: value} for a label, or {label: {kind: value}}; False: none, whatever the preset says
     tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
-        no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it.
+        no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it. False: none.
     resources : {name: `Lexicon`, `Clusters` or `WordVectors`} that the macros `%in`, `%cluster` and `%vector` of a template
         name; a preset has lines of its own for each. A model file names them; `crfkit.load` is given them again.
     n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
@@ -135,30 +142,41 @@ class CRF(Estimator, Generic[Label]):
 
     def __init__(
         self,
-        structure: SequenceStructure = DEFAULT_CHAIN,
+        structure: SequenceStructure | None = None,
         features: str | Template | FeatureFunctions | None = None,
-        optimizer: Optimizer | str = DEFAULT_OPTIMIZER,
+        optimizer: Optimizer | str | None = None,
         l1: float | Mapping[str, float] = 0.0,
-        l2: float | Mapping[str, float] = 1.0,
-        all_possible_states: bool = False,
-        all_possible_transitions: bool = True,
-        min_count: int = 1,
-        facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None,
+        l2: float | Mapping[str, float] | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+        min_count: int | None = None,
+        facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None = None,
         tag_dictionary: bool | TagDictionary | None = None,
         n_threads: int | None = None,
         random_state: RandomState = None,
         resources: Mapping[str, Resource | MissingResource] | None = None,
     ) -> None:
-        self.structure = structure
+        given = {
+            "structure": structure,
+            "optimizer": optimizer,
+            "l2": l2,
+            "all_possible_states": all_possible_states,
+            "all_possible_transitions": all_possible_transitions,
+            "min_count": min_count,
+            "facets": facets,
+            "tag_dictionary": tag_dictionary,
+        }
+        used = complete_parameters(features, given)
+        self.structure: SequenceStructure = used["structure"]
         self.features = features
-        self.optimizer = optimizer
+        self.optimizer: Optimizer | str = used["optimizer"]
         self.l1 = l1
-        self.l2 = l2
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.min_count = min_count
-        self.facets = facets
-        self.tag_dictionary = tag_dictionary
+        self.l2: float | Mapping[str, float] = used["l2"]
+        self.all_possible_states: bool = used["all_possible_states"]
+        self.all_possible_transitions: bool = used["all_possible_transitions"]
+        self.min_count: int = used["min_count"]
+        self.facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None = used["facets"]
+        self.tag_dictionary: bool | TagDictionary | None = used["tag_dictionary"]
         self.n_threads = n_threads
         self.random_state = random_state
         self.resources = resources
@@ -261,6 +279,10 @@ class CRF(Estimator, Generic[Label]):
         examples = Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
         self._keep(train(CRFTask(self._settings(), examples, extend=extend, costs=costs), plan))
         return self
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return super()._defaults() | dict(STANDARD)
 
     def _make_loss(self, sharded: ShardedData, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The loss that `fit` minimises; a subclass may have it computed elsewhere."""

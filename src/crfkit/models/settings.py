@@ -29,7 +29,7 @@ from crfkit.models.checks import check_count, check_flag, check_optimizer, check
 from crfkit.models.files import resource_file, settings_file
 from crfkit.models.files.file_arrays import current_names, setting
 from crfkit.models.kinds import StructureKind, kind_of
-from crfkit.optimizers import LBFGS, AdaGrad, Optimizer
+from crfkit.optimizers import AUTO, LBFGS, AdaGrad, Optimizer
 from crfkit.structures import Bigrams, Chain, SequenceStructure
 
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
@@ -67,7 +67,7 @@ class CRFSettings:
     all_possible_states: bool
     all_possible_transitions: bool
     min_count: int
-    facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None
+    facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None
     tag_dictionary: bool | TagDictionary | None
     resources: Mapping[str, Resource | MissingResource] | None = None
     n_threads: int | None = None
@@ -85,10 +85,11 @@ class CRFSettings:
                 "all_possible_states and min_count are about counted features, not about feature functions"
             )
         facets, dictionary = self.facets, self.tag_dictionary
-        if not (facets is None or isinstance(facets, Mapping) or callable(facets) or facets in NAMED_FACETS):
-            known = ", ".join(f'"{name}"' for name in NAMED_FACETS)
+        named = (None, False, AUTO, *NAMED_FACETS)
+        if not (isinstance(facets, Mapping) or callable(facets) or facets in named):
+            known = ", ".join(f'"{name}"' for name in (*NAMED_FACETS, AUTO))
             raise ArgumentError(
-                f"facets is {facets!r}, expected None, {known}, a dict or a function of a label"
+                f"facets is {facets!r}, expected None, False, {known}, a dict or a function of a label"
             )
         if not (dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)):
             raise ArgumentError(

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from crfkit.data import Sentence
@@ -60,7 +59,6 @@ listed|endings[1]=%x[1,2]|%x[1,3]
 endings|endings[1]=%x[0,3]|%x[1,3]
 endings[-1]|endings=%x[-1,3]|%x[0,3]
 """
-_NEAR = "near="  # lines of the preset for words of the whole sentence
 
 
 class ChosenCRF(NamedTuple):
@@ -102,18 +100,9 @@ def choose_crf(
             n_threads=n_threads,
         )
         return ChosenCRF(crf, f"{len(labels):,} tags: {name}, tag dictionary, observed transitions")
-    plain = columns.names == ("xpos",)  # else tags are made of parts, which share weights
-    crf = CRF(
-        Chain(bigrams="observed", unseen="soft"),
-        features=PRESETS["morphology"] + (_WORDS if with_words else ""),
-        optimizer=SGD(max_iterations=10) if plain else SGD(max_iterations=10, rate=0.05),
-        l2=0.3 if plain else 1.0,
-        all_possible_transitions=False,
-        min_count=1 if plain else 2,
-        facets=None if plain else columns.facets,
-        tag_dictionary=True,
-        n_threads=n_threads,
-    )
+    facets = None if columns.names == ("xpos",) else columns.facets  # None: by the look of the tags
+    crf = CRF(features="morphology", facets=facets, n_threads=n_threads)
+    crf.set_params(features=PRESETS["morphology"] + (_WORDS if with_words else ""))
     return ChosenCRF(crf, f"{len(labels):,} tags: preset morphology, tag dictionary, observed transitions")
 
 
@@ -134,10 +123,9 @@ def choose_for_treebank(
 
 
 def try_settings(chosen: ChosenCRF, X: Sequence[Any], y: Sequence[Sequence[Label]]) -> ChosenCRF:
-    """The settings that tag held-out sentences best: those that were chosen, or the same with fewer features.
+    """The settings that tag held-out sentences best: those that were chosen, or the same with the features of few tags.
 
-    The words of ±10 help where a treebank is a mixture of several, and harm in others. Settings for few tags, and those for
-    a handful of sentences, are returned as they are.
+    Settings for few tags, and those for a handful of sentences, are returned as they are.
     """
     is_out = [n // BLOCK % HELD_OUT == 0 for n in range(len(X))]
     others = _smaller(chosen.crf)
@@ -148,10 +136,8 @@ def try_settings(chosen: ChosenCRF, X: Sequence[Any], y: Sequence[Sequence[Label
     found = {}
     candidates = {"all features": chosen.crf} | others
     for name, crf in candidates.items():
-        assert isinstance(crf.optimizer, SGD)
-        settings = crf.get_params(deep=False)
-        settings["optimizer"] = replace(crf.optimizer, max_iterations=TRIED_PASSES)
-        tried: CRF[Any] = CRF(**settings)
+        tried: CRF[Any] = CRF(**crf.get_params(deep=False))
+        tried.set_params(optimizer__max_iterations=TRIED_PASSES)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownLabels)
             tried.fit([X[n] for n in kept], [y[n] for n in kept])
@@ -162,16 +148,13 @@ def try_settings(chosen: ChosenCRF, X: Sequence[Any], y: Sequence[Sequence[Label
 
 
 def _smaller(crf: CRF[Any]) -> dict[str, CRF[Any]]:
-    """The CRF for many tags with fewer features: without all words near by, or with those for few tags."""
+    """The CRF for many tags with fewer features: those for few tags."""
     features = crf.features
     if not isinstance(features, str) or not features.startswith(PRESETS["morphology"]):
         return {}
     words = features.removeprefix(PRESETS["morphology"])
-    lines = PRESETS["morphology"].splitlines(keepends=True)
-    without = "".join(line for line in lines if not line.startswith(_NEAR))
-    templates = {"without the words of ±10": without + words, "preset pos": PRESETS["pos"] + words}
-    params = crf.get_params(deep=False)
-    return {name: CRF(**params | {"features": text}) for name, text in templates.items()}
+    params = crf.get_params(deep=False) | {"features": PRESETS["pos"] + words, "l2": 1.0}
+    return {"preset pos": CRF(**params)}
 
 
 def _accuracy(found: Sequence[Sequence[str]], right: Sequence[Sequence[Label]]) -> float:

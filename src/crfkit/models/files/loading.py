@@ -29,6 +29,7 @@ from crfkit.models.kinds import StoredModel, StructureKind, kind_in
 from crfkit.models.parser import Parser
 from crfkit.models.parser_model import ParserModel
 from crfkit.models.potentials import NOT_LOCAL
+from crfkit.models.recommended import as_arguments
 from crfkit.models.settings import CRFSettings, Learned, ParserSettings, find_template
 from crfkit.models.training.data_warnings import shares_from_json
 from crfkit.models.training.graph_task import FactorModel
@@ -169,7 +170,7 @@ def _read_crf(
             map_ = FunctionMap(*stored, labels.classes, parameters.chain, contents.feature_map)
         found = StoredModel(contents, parameters.chain, template, map_, local, of_structure, trust)
         structure, potentials = kind.open(found)
-        crf: CRF[Any] = CRF(**vars(replace(parameters, structure=structure)))
+        crf: CRF[Any] = CRF(**as_arguments(vars(replace(parameters, structure=structure))))
         crf._set_model(kind.model(labels, structure.chain, potentials, learned.dictionary), contents.weights)
     crf.history_ = History.from_array(contents.history)
     return crf

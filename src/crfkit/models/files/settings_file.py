@@ -122,8 +122,9 @@ def name_or_listed(value: Any) -> str | bool | None:
 
 def facets_from_json(settings: dict[str, Any], facets: dict[Hashable, dict[str, str]] | None) -> Any:
     """The parameter `facets`; `facets` are those of the trained model."""
-    name = setting(settings, "facets", (str, type(None)))
-    if (name is None) != (facets is None) or name not in (None, _LISTED, *NAMED_FACETS):
+    name = setting(settings, "facets", (str, bool, type(None)))
+    fits = name == AUTO or (not name) == (facets is None)  # "auto" may have found none
+    if not fits or name not in (None, False, AUTO, _LISTED, *NAMED_FACETS):
         raise FileFormatError("its facets and its setting 'facets' do not go together")
     return facets if name == _LISTED else name
 

@@ -139,7 +139,7 @@ class LatticeKind(StructureKind):
 
     def check(self, settings: "CRFSettings") -> None:
         """Arcs come with their features."""
-        others = (settings.features, settings.facets, settings.tag_dictionary or None)
+        others = (settings.features, settings.facets or None, settings.tag_dictionary or None)
         if any(other is not None for other in others):
             raise UnsupportedError(
                 "a Lattice lists its arcs with their features: expected no features, facets or tag_dictionary"

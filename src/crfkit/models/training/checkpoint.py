@@ -168,7 +168,7 @@ def _structure_text(structure: Any) -> str:
 
 
 def _facets_text(facets: Any) -> str:
-    return repr(facets) if facets is None or isinstance(facets, str | Mapping) else by_code(facets)
+    return repr(facets) if facets in (None, False) or isinstance(facets, str | Mapping) else by_code(facets)
 
 
 _TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are numbers and names

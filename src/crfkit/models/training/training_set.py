@@ -148,7 +148,7 @@ def _build_feature_map(
         all_possible_transitions=settings.all_possible_transitions,
         bigrams=chain.bigrams.ids(labels.classes) if isinstance(chain.bigrams, Bigrams) else None,
         soft=chain.unseen == "soft",
-        facets=None if settings.facets is None else Facets.build(labels.classes, settings.facets),
+        facets=Facets.find(labels.classes, settings.facets),
     )
     if encoder.template is None or encoder.template.has_plain_arcs:
         return feature_map

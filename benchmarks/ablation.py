@@ -1,0 +1,286 @@
+"""`python -m benchmarks.ablation`: what each group of a preset's lines, and each of its settings, is worth.
+
+A variant is a list of edits of a preset: ``~near`` leaves a group of lines out, ``+shape`` adds one, ``l2=0.5`` changes a
+setting; "" is the preset as it is. Each is trained on a part of a training file and tested on held-out blocks of it, or on
+a dev file, never on a test file. One thread, CPU seconds. What was measured before is kept in a file of results and not
+measured again. ``--quick`` is a smoke test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.corpora import corpus_path
+from benchmarks.measure import PROJECT, Outcome
+from crfkit import CRF, LBFGS, SGD, AdaGrad, AveragedPerceptron, Chain
+from crfkit.data import read_columns, read_conllu
+from crfkit.evaluation import accuracy, span_report
+from crfkit.features import PRESETS
+
+RESULTS = PROJECT / "benchmarks" / "results"
+BLOCK, HELD_OUT = 20, 8  # sentences that stay together, and every how many such blocks is held out
+QUICK = 60  # sentences
+OPTIMIZERS = {"sgd": SGD, "adagrad": AdaGrad, "lbfgs": LBFGS, "perceptron": AveragedPerceptron}
+
+Sentences = list[list[Any]]
+
+
+class Data(NamedTuple):
+    """What a model learns from, and what it is tested on."""
+
+    X: Sentences
+    y: Sentences
+    held_out: Sentences
+    right: Sentences  # labels of what is held out
+
+
+class Corpus(NamedTuple):
+    """A training file, how many of its blocks are used, and what is held out."""
+
+    preset: str
+    folder: str
+    train: str
+    tag: str  # what is predicted: columns of CoNLL-U, or "spans" in column files
+    part: int = 1  # every so many blocks
+    dev: str | None = None  # a dev file; None: every eighth block is held out
+    dev_part: int = 1
+
+
+CORPORA = {
+    "la-xpos": Corpus("morphology", "ud_latin_perseus", "la_perseus-ud-train.conllu", "xpos"),
+    "la-feats": Corpus("morphology", "ud_latin_perseus", "la_perseus-ud-train.conllu", "feats"),
+    "pl-xpos": Corpus("morphology", "ud_polish", "pl_mixed-train.conllu", "xpos", 2),
+    "pl-joint": Corpus("morphology", "ud_polish", "pl_mixed-train.conllu", "upos+feats", 2),
+    "de-joint": Corpus("morphology", "ud_german", "de_mixed-train.conllu", "upos+feats", 2),
+    "grc-xpos": Corpus(
+        "morphology", "ancient_greek_perseus", "agdt-train.conllu", "xpos", 10, "grc_perseus-ud-dev.conllu", 2
+    ),
+    "grc-full": Corpus(
+        "morphology", "ancient_greek_perseus", "agdt-train.conllu", "xpos", 1, "grc_perseus-ud-dev.conllu"
+    ),
+    "en-xpos": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 4, "en_ewt-ud-dev.conllu"),
+    "en-full": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 1, "en_ewt-ud-dev.conllu"),
+    "en-upos": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "upos", 4, "en_ewt-ud-dev.conllu"),
+    "la-upos": Corpus("pos", "ud_latin_perseus", "la_perseus-ud-train.conllu", "upos"),
+    "pl-upos": Corpus("pos", "ud_polish", "pl_mixed-train.conllu", "upos", 2),
+    "de-xpos": Corpus("pos", "ud_german", "de_mixed-train.conllu", "xpos", 2),
+    "conll2000": Corpus("chunks", "conll2000", "train.txt", "spans", 3),
+    "conll2000-full": Corpus("chunks", "conll2000", "train.txt", "spans"),
+    "es": Corpus("names", "conll2002", "esp.train", "spans", 3, "esp.testa"),
+    "nl": Corpus("names", "conll2002", "ned.train", "spans", 5, "ned.testa"),
+    "es-full": Corpus("names", "conll2002", "esp.train", "spans", 1, "esp.testa"),
+    "nl-full": Corpus("names", "conll2002", "ned.train", "spans", 1, "ned.testa"),
+}
+
+
+def _blocks(items: Sequence[Any], chosen: Callable[[int], bool]) -> list[Any]:
+    """The items of the blocks whose numbers are chosen."""
+    return [item for n, item in enumerate(items) if chosen(n // BLOCK)]
+
+
+@cache
+def _read(corpus: Corpus, file: str) -> list[tuple[list[Any], list[str]]]:
+    """The sentences of a file: input, labels."""
+    path = corpus_path(corpus.folder, file)
+    if corpus.tag == "spans":
+        rows = [list(zip(*sentence.rows, strict=True)) for sentence in read_columns(path)]
+        return [(list(zip(*columns[:-1], strict=True)), list(columns[-1])) for columns in rows]
+    tags = corpus.tag.split("+")
+
+    def label(word: Any) -> str:
+        return "|".join(getattr(word, tag) for tag in tags)
+
+    return [([w.form for w in s.words], [label(w) for w in s.words]) for s in read_conllu(path)]
+
+
+def read_data(corpus: Corpus, limit: int | None = None) -> Data:
+    """The part of a corpus that is learned from, and what is held out."""
+    sentences = list(islice(_read(corpus, corpus.train), limit))
+    if corpus.dev is None:
+        training = _blocks(sentences, lambda n: n % HELD_OUT != 0)
+        held_out = _blocks(sentences, lambda n: n % HELD_OUT == 0)
+    else:
+        training, held_out = sentences, list(islice(_read(corpus, corpus.dev), limit))
+    training = _blocks(training, lambda n: n % corpus.part == 0)
+    held_out = _blocks(held_out, lambda n: n % corpus.dev_part == 0)
+    columns = [list(part) for whole in (training, held_out) for part in zip(*whole, strict=True)]
+    return Data(*columns)
+
+
+def _affixes(macro: str, row: int, lengths: Iterable[int]) -> str:
+    where = f"[{row}]" if row else ""
+    return "".join(f"{macro}{n}{where}=%{macro}[{row},0,{n}]\n" for n in lengths)
+
+
+# Names of lines that make up a group, as regular expressions.
+GROUPS = {
+    "near": r"near",
+    "pairs": r".*\|.*",
+    "suffix_pairs": r"(.*\|)?suffix\d(\[.*\])?\|.*|.*\|suffix\d(\[.*\])?",
+    "word_pairs": r"lower(\[.*\])?\|lower(\[.*\])?",
+    "bare": r"bare",
+    "bare_prefix": r"bare_prefix\d+",
+    "bare_suffix": r"bare_suffix\d+",
+    "bare_all": r"bare.*",
+    "suffix": r"suffix\d+",
+    "long_suffix": r"suffix([6-9]|10)",
+    "long": r".*(prefix|suffix)([6-9]|10)",
+    "long8": r".*(prefix|suffix)(9|10)",
+    "length": r"length",
+    "word": r"word",
+    "lower2": r"lower\[-?2\]",
+    "suffix_1": r"suffix\d\[-?1\]",
+    "suffix_2": r"suffix\d\[-?2\]",
+    "short_shape": r"short_shape",
+}
+# Lines that can be added.
+EXTRAS = {
+    "pos_pairs": "lower[-1]|lower=%lower[-1,0]|%lower[0,0]\nlower|lower[1]=%lower[0,0]|%lower[1,0]\n",
+    "shape": "shape=%shape[0,0]\n",
+    "shapes": "short_shape[-1]=%short_shape[-1,0]\nshort_shape[1]=%short_shape[1,0]\n",
+    "shape_pair": "short_shape[-1]|short_shape=%short_shape[-1,0]|%short_shape[0,0]\n",
+    "first": "first=%x[-1,0]|%short_shape[0,0]\n",
+    "lower_prefix": _affixes("lower_prefix", 0, range(1, 7)),
+    "digits": "digits=%digits[0,0]\nhas_digit=%has_digit[0,0]\nhas_hyphen=%has_hyphen[0,0]\n",
+    "upper": "has_upper=%has_upper[0,0]\n",
+    "lower3": "lower[-3]=%lower[-3,0]\nlower[3]=%lower[3,0]\n",
+    "prefix_suffix": "prefix2|suffix2=%lower_prefix[0,0,2]|%lower_suffix[0,0,2]\n",
+    "near": "".join(f"near=%lower[{row},0]\n" for row in (*range(-10, 0), *range(1, 11))),
+    "suffix_words": "lower[-1]|suffix2=%lower[-1,0]|%lower_suffix[0,0,2]\n"
+    "suffix2|lower[1]=%lower_suffix[0,0,2]|%lower[1,0]\n"
+    "lower[-1]|suffix3=%lower[-1,0]|%lower_suffix[0,0,3]\n"
+    "suffix3|lower[1]=%lower_suffix[0,0,3]|%lower[1,0]\n",
+    "suffix22": "suffix2[-1]|suffix2=%lower_suffix[-1,0,2]|%lower_suffix[0,0,2]\n"
+    "suffix2|suffix2[1]=%lower_suffix[0,0,2]|%lower_suffix[1,0,2]\n",
+    "suffix_around": "suffix2[-1]|suffix2[1]=%lower_suffix[-1,0,2]|%lower_suffix[1,0,2]\n",
+    "suffix_left": "suffix2[-2]|suffix2[-1]=%lower_suffix[-2,0,2]|%lower_suffix[-1,0,2]\n"
+    "suffix2[1]|suffix2[2]=%lower_suffix[1,0,2]|%lower_suffix[2,0,2]\n",
+}
+
+
+def edit_template(text: str, edits: Iterable[str]) -> str:
+    """The text of a template without the groups of edits such as ~near, and with those such as +shape."""
+    for edit in edits:
+        if edit.startswith("+"):
+            text += EXTRAS[edit[1:]]
+        else:
+            name = re.compile(GROUPS[edit[1:]])
+            text = "".join(
+                line for line in text.splitlines(keepends=True) if not name.fullmatch(line.partition("=")[0])
+            )
+    return text
+
+
+def read_value(text: str) -> Any:
+    """A setting as it is written: a number, True, False, None, or a name."""
+    try:
+        return json.loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
+    except json.JSONDecodeError:
+        return text
+
+
+def new_model(preset: str, edits: str) -> CRF[Any]:
+    """The model of a variant: the preset with its recommended parameters, but for the edits."""
+    words = edits.split()
+    given = dict(word.split("=", 1) for word in words if word[0] not in "+~")
+    values = {name: read_value(value) for name, value in given.items()}
+    of_optimizer = {name: values.pop(name) for name in list(values) if name.startswith("optimizer__")}
+    recommended = CRF(features=preset).get_params(deep=False)
+    recommended["features"] = edit_template(PRESETS[preset], (word for word in words if word[0] in "+~"))
+    if "optimizer" in values:
+        values["optimizer"] = OPTIMIZERS[values["optimizer"]]()
+    if "bigrams" in values:
+        values["structure"] = Chain(bigrams=values.pop("bigrams"), unseen="soft")
+    if isinstance(recommended["l2"], Mapping):  # without the blocks of groups that are left out
+        blocks = {line.partition("=")[0] for line in recommended["features"].splitlines()} | {"default"}
+        recommended["l2"] = {name: value for name, value in recommended["l2"].items() if name in blocks}
+    return CRF(**recommended | values).set_params(n_threads=1, **of_optimizer)
+
+
+def measure(corpus: Corpus, edits: str, limit: int | None = None) -> Outcome:
+    """Train a variant and test it on what is held out."""
+    data = read_data(corpus, limit)
+    crf = new_model(corpus.preset, edits)
+    start = time.process_time()
+    crf.fit(data.X, data.y)
+    cpu = time.process_time() - start
+    predicted = crf.predict(data.held_out)
+    spans = corpus.tag == "spans"
+    score = span_report(data.right, predicted).overall.f1 if spans else accuracy(data.right, predicted)
+    return {
+        "score": 100 * score,
+        "cpu": cpu,
+        "words": sum(map(len, data.y)),
+        "tags": len(crf.classes_),
+        "weights": len(crf.weights_),
+    }
+
+
+def markdown(
+    results: Mapping[str, Mapping[str, Outcome]], corpora: Sequence[str], variants: Sequence[str]
+) -> str:
+    """A row for each variant: the scores of the first one, and what the others gain or lose."""
+    lines = [f"| edits | {' | '.join(corpora)} | CPU s |", f"|---|{'---:|' * (len(corpora) + 1)}"]
+    first, *others = variants
+    base = [results[first][name]["score"] for name in corpora]
+    lines.append(_row(first or "the preset", [f"{score:.2f}" for score in base], results[first].values()))
+    for edits in others:
+        scores = [results[edits][name]["score"] for name in corpora]
+        gains = [f"{score - before:+.2f}" for score, before in zip(scores, base, strict=True)]
+        lines.append(_row(edits, gains, results[edits].values()))
+    return "\n".join(lines)
+
+
+def _row(title: str, cells: Sequence[str], outcomes: Iterable[Outcome]) -> str:
+    return f"| {title} | {' | '.join(cells)} | {sum(outcome['cpu'] for outcome in outcomes):.0f} |"
+
+
+def run(corpora: Sequence[str], variants: Sequence[str], path: Path | None, limit: int | None) -> Any:
+    """Measure what the file of results does not have yet, and write it there at once: {variant: {corpus: figures}}."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path is not None and path.exists() else {}
+    for edits in variants:
+        for name in corpora:
+            key = f"{CORPORA[name].preset} {edits}".strip()
+            if name not in kept.setdefault(key, {}):
+                kept[key][name] = measure(CORPORA[name], edits, limit)
+                print(f"{name} {edits}: {kept[key][name]['score']:.2f}", file=sys.stderr, flush=True)
+                if path is not None:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    return {
+        edits: {name: kept[f"{CORPORA[name].preset} {edits}".strip()][name] for name in corpora}
+        for edits in variants
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure variants on corpora of one preset, print the table and keep all figures."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.ablation", description="what parts of a preset are worth"
+    )
+    parser.add_argument(
+        "--corpus", action="append", choices=list(CORPORA), help="one of them (may be repeated)"
+    )
+    parser.add_argument("--quick", action="store_true", help="a smoke test on a few sentences")
+    parser.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
+    parser.add_argument("variants", nargs="*", help='edits such as "~near +shape l2=0.5"')
+    given = parser.parse_args(arguments)
+    corpora = given.corpus or ["la-xpos", "pl-xpos", "de-joint", "grc-xpos"]
+    out = given.out or (None if given.quick else RESULTS)
+    limit = QUICK if given.quick else None
+    variants = ["", *given.variants]
+    results = run(corpora, variants, None if out is None else out / "ablation.json", limit)
+    print(markdown(results, corpora, variants))
+
+
+if __name__ == "__main__":
+    main()

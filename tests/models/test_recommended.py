@@ -1,0 +1,126 @@
+"""Parameters that a preset brings along: used where none are given, and kept by files, copies and the command line."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.base import clone
+
+from crfkit import CRF, LBFGS, Chain, Patterns, Segments, load
+from crfkit.features import PRESETS, guess_facets
+from crfkit.features.facets import Facets
+from crfkit.models.recommended import RECOMMENDED, STANDARD
+from tests.cli.commands import run
+
+X = [["bona", "puella"], ["bonus", "servus"], ["bonam", "puellam"], ["bonum", "servum"]]
+y = [["a-sfn", "n-sfn"], ["a-smn", "n-smn"], ["a-sfa", "n-sfa"], ["a-sma", "n-sma"]]
+ABSENT = {"facets", "tag_dictionary"}  # parameters that False leaves out
+
+
+@pytest.mark.parametrize("features", [None, *PRESETS])
+def test_what_is_not_given_is_recommended_or_standard(features: str | None) -> None:
+    found = CRF(features=features).get_params(deep=False)
+    expected = {**STANDARD, **RECOMMENDED.get(features or "", {}), "features": features}
+    assert {name: found[name] for name in expected} == expected
+    assert repr(CRF()) == "CRF()"
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_what_is_given_wins_even_if_it_is_the_standard(name: str) -> None:
+    value: Any = False if name in ABSENT else copy.copy(STANDARD[name])
+    crf = CRF(features="morphology", **{name: value})
+    assert getattr(crf, name) == value
+    usual = {**STANDARD, **RECOMMENDED["morphology"]}
+    assert all(getattr(crf, other) == usual[other] for other in STANDARD if other != name)
+
+
+@pytest.mark.parametrize("structure", [Segments(), Chain(), Patterns(["a b"])])
+def test_recommendations_are_for_chains(structure: Any) -> None:
+    is_chain = not isinstance(structure, Segments)
+    assert CRF(structure, "morphology").tag_dictionary is (True if is_chain else None)
+
+
+def test_the_recommended_parameters_can_be_seen() -> None:
+    assert "tag_dictionary=True" in repr(CRF(features="morphology"))
+    crf = CRF(features="morphology").set_params(optimizer__max_iterations=3)
+    assert crf.optimizer.max_iterations == 3  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"facets": False, "tag_dictionary": False}, {"optimizer": LBFGS(), "l2": 1.0}]
+)
+def test_copies_and_files_keep_what_was_used(given: dict[str, Any], tmp_path: Path) -> None:
+    crf = CRF(features="morphology", **given)
+    fresh = crf.get_params(deep=False)
+    assert clone(crf).get_params(deep=False) == fresh
+    crf.fit(X, y).save(tmp_path / "m.crf")
+    for again in (load(tmp_path / "m.crf"), pickle.loads(pickle.dumps(crf))):
+        assert again.get_params(deep=False) == fresh
+        assert again.predict(X) == crf.predict(X)
+
+
+def test_the_command_line_trains_the_same_model(tmp_path: Path) -> None:
+    file, model = tmp_path / "train.txt", tmp_path / "m.crf"
+    rows = [zip(words, tags, strict=True) for words, tags in zip(X, y, strict=True)]
+    file.write_text("".join("".join(f"{a}\t{b}\n" for a, b in row) + "\n" for row in rows), encoding="utf-8")
+    command = ["train", str(file), "--model", str(model), "--features", "morphology", "--quiet"]
+    run(*command)
+    crf = CRF(features="morphology").fit([[(word,) for word in words] for words in X], y)
+    assert load(model).get_params(deep=False) == crf.get_params(deep=False)
+    assert (load(model).weights_ == crf.weights_).all()
+    options = [
+        "--facets",
+        "none",
+        "--no-tag-dictionary",
+        "--optimizer",
+        "lbfgs",
+        "--l2",
+        "0.5",
+        "--all-possible-transitions",
+    ]
+    run(*command, *options)
+    found = load(model)
+    assert (found.facets, found.tag_dictionary, found.l2, found.all_possible_transitions) == (
+        False,
+        False,
+        0.5,
+        True,
+    )
+    assert isinstance(found.optimizer, LBFGS)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["n-s---mn-", "v3spia---", "u--------"], "characters"),
+        (["Case=Nom|Number=Sing", "Case=Acc", "_"], "features"),
+        (["NOUN|Case=Nom", "VERB|Tense=Past", "ADV"], "features"),
+        (["subst:sg:nom", "fin:sg", "interp"], "parts"),
+        (["NN|UTR|SIN", "VB|PRS", "AB"], "parts"),
+        (["NN", "VBZ", "DT", "PRP$"], None),
+        (["B-LOC", "I-LOC", "O"], None),
+        ([1, 2], None),
+        ([], None),
+    ],
+)
+def test_facets_by_the_look_of_labels(labels: list[Any], expected: str | None) -> None:
+    assert guess_facets(labels) == expected
+    found = Facets.find(labels, "auto")
+    assert (None if found is None else found.names) == (
+        None if expected is None else Facets.build(labels, expected).names
+    )
+
+
+def test_parts_of_labels_by_their_places() -> None:
+    assert Facets.build(["subst:sg:nom", "fin:sg", "NN|-|SIN"], "parts").names == (
+        "0=NN",
+        "0=fin",
+        "0=subst",
+        "1=sg",
+        "2=SIN",
+        "2=nom",
+    )
