@@ -11,6 +11,7 @@ void bind_named_positions(nanobind::module_& m);  // sequences with names of att
 void bind_extraction(nanobind::module_& m);       // features by template
 void bind_knowledge(nanobind::module_& m);        // lexicons, tables of words, Brown clusters
 void bind_columns(nanobind::module_& m);          // column files
+void bind_column_tagger(nanobind::module_& m);    // column files tagged in chunks
 void bind_crfsuite(nanobind::module_& m);         // model files of CRFsuite
 void bind_chain(nanobind::module_& m);            // the questions on one chain
 void bind_chain_batch(nanobind::module_& m);      // sums and best labels of many chains

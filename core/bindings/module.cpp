@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_designs(m);
     crfkit::bind_questions(m);
     crfkit::bind_named_positions(m);
+    crfkit::bind_column_tagger(m);
     crfkit::bind_parser(m);
     crfkit::bind_second_order(m);
     crfkit::bind_step_rules(m);

@@ -692,6 +692,33 @@ class Extractor:
         n_threads: int = 1,
     ) -> tuple[Int64s, tuple[Int64s, Int32s, None], tuple[Int64s, Int32s, None] | None, int | None]: ...
 
+class ColumnChunk:
+    @property
+    def bytes(self) -> bytes: ...
+    @property
+    def first_line(self) -> int: ...
+
+class ColumnCutter:
+    def __init__(self, separator: str, prefix: str, automatic: bool) -> None: ...
+    def add(self, piece: bytes) -> None: ...
+    def end(self) -> None: ...
+    def take(self, size: int) -> ColumnChunk | None: ...
+    @property
+    def first_row(self) -> bytes: ...
+
+def tag_chunk(
+    potentials: ChainPotentials,
+    layout: Layout,
+    extractor: Extractor,
+    states: Vocabulary,
+    arcs: Vocabulary,
+    labels: list[str],
+    cutter: ColumnCutter,
+    inputs: list[int],
+    labels_only: bool,
+    chunk: ColumnChunk,
+) -> tuple[bytes, int] | None: ...
+
 class ColumnBuilder:
     def __init__(self, separator: str, prefix: str, automatic: bool) -> None: ...
     @property

@@ -38,7 +38,7 @@ MAP: dict[str, set[str]] = {
 BELOW = {"base", "kernels", "data", "paths"}
 STRUCTURES = {"chain", "graphs", "lattice", "output_graphs", "patterns", "segments", "trees"}
 MAP["losses"] = BELOW | STRUCTURES | {"training"}  # which backend a loss takes
-MAP["answers"] = BELOW | STRUCTURES | {"training"}  # what a trained model is asked
+MAP["answers"] = BELOW | STRUCTURES | {"training", "text"}  # what a trained model is asked, and tags
 MAP["bindings"] = set(MAP)
 PYTHON = re.compile(r"Python\.h|nanobind/|numpy/")
 

@@ -1,7 +1,7 @@
 """Column files as a model sees them: the input columns, and the label column apart."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,8 +79,28 @@ def read_for_model(
     A file with one column more than that has labels, in `label_column` as when the model was trained. Columns are
     separated as in the training file, `trained_separator`, unless `separator` says otherwise.
     """
+    return examples_for_model(
+        _sequences(path, trained_separator if separator is None else separator),
+        n_inputs=n_inputs,
+        label_column=label_column,
+        separator=separator,
+        trained_separator=trained_separator,
+        labels_required=labels_required,
+    )
+
+
+def examples_for_model(
+    sequences: Iterable[ColumnSequence],
+    *,
+    n_inputs: int,
+    label_column: int,
+    separator: str | None = None,
+    trained_separator: str | None = None,
+    labels_required: bool = False,
+) -> Iterator[Example]:
+    """The same for sequences that were read with this separator."""
     as_trained = separator is None and trained_separator is not None
-    for n, sequence in enumerate(_sequences(path, trained_separator if separator is None else separator)):
+    for n, sequence in enumerate(sequences):
         found = len(sequence.rows[0])
         if as_trained and n == 0 and found == 1 and _BLANK.search(sequence.rows[0][0]):
             raise InputError(

@@ -7,6 +7,7 @@ characters that it does not have are escaped, as Python escapes them on the erro
 import errno
 import io
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from typing import IO, NoReturn, TypeVar
 
 import click
 
+from crfkit.data import make_read_error
 from crfkit.errors import InputError
 
 BAD_INPUT = 2  # exit status
@@ -121,6 +123,25 @@ class ArrivingLines:
                 yield self._lines[self._next - 1]
         if any(begun):
             yield b"".join(begun)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes as they arrive, in place of the lines."""
+        try:
+            while piece := self._stream.read1(_PIECE):  # type: ignore[attr-defined]
+                yield piece
+        except OSError as error:
+            raise make_read_error(self.name, error) from error
+
+    def has_arrived(self) -> bool:
+        """Whether more of the stream, or its end, can be read without waiting; False where that is not known."""
+        try:
+            return bool(select.select([self._stream], [], [], 0)[0])
+        except (
+            OSError,
+            ValueError,
+            io.UnsupportedOperation,
+        ):  # no pipe, or a system that knows it of sockets alone
+            return False
 
     def has_sequence(self) -> bool:
         """Whether a whole sequence can be read without waiting for the stream.

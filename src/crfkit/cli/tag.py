@@ -1,15 +1,17 @@
 """`crfkit tag`: write the labels that a model gives to a file."""
 
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from crfkit.cli.column_tagging import ColumnTagging, Tagged, find_column_tagger, write_tagged
 from crfkit.cli.columns import Example
 from crfkit.cli.constraints import allowed_column_option
 from crfkit.cli.decoding import decode_examples
-from crfkit.cli.model_input import columns_option, load_tagger, read_for_tagger
+from crfkit.cli.model_input import Tagger, columns_option, load_tagger, read_for_tagger
 from crfkit.cli.options import quiet_option, separator_option, threads_option
 from crfkit.cli.output_formats import FORMS, PLAIN, Details, Writer, write_column_form, writer_of
 from crfkit.cli.progress import Display
@@ -27,7 +29,7 @@ from crfkit.cli.treebank_tags import is_treebank_tagger, tag_treebank
 from crfkit.cli.words import is_segmenter, tag_file
 
 if TYPE_CHECKING:
-    from crfkit.models import CRF
+    from crfkit.models import CRF, ColumnTagger
 
 BATCH = 1000  # sequences tagged at once: enough for all threads, little to hold
 
@@ -52,6 +54,30 @@ def tag(
             for label_sequence in label_sequences:
                 write(example, label_sequence, details, output)
         output.flush()
+
+
+def tag_columns(
+    tagger: Tagger, column_tagger: "ColumnTagger", source: Path | ArrivingLines, options: dict[str, Any]
+) -> Iterator[Tagged]:
+    """A column file, tagged natively."""
+    from crfkit.features import available_threads
+
+    details = PLAIN._replace(labels_only=options["labels_only"])
+
+    def tag_generally(examples: Sequence[Example]) -> bytes:
+        with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") as text:
+            tag(tagger.crf, [examples], text, details=details)
+            return text.buffer.getvalue()
+
+    return ColumnTagging(
+        tagger,
+        column_tagger,
+        source,
+        separator=options["separator"],
+        labels_only=options["labels_only"],
+        general=tag_generally,
+        n_threads=options["threads"] or available_threads(),
+    ).run()
 
 
 @click.command("tag", short_help="Label a file with a trained model.")
@@ -152,8 +178,13 @@ def command(
         )
         display.stage(f"tagging {file}", "sequences", waits=isinstance(source, ArrivingLines))
         chunks = display.count(batches(examples, BATCH, source), len)
+        column_tagger = find_column_tagger(tagger, write, details, options)
         with open_output(output) as stream:
-            if span_options.spans:
+            if column_tagger is not None:
+                pieces = tag_columns(tagger, column_tagger, source, options)
+                counted = display.count(pieces, lambda tagged: tagged.n_sequences)
+                write_tagged(counted, stream, at_once=isinstance(source, ArrivingLines))
+            elif span_options.spans:
                 write_spans(tagger.crf, chunks, stream, span_options)
             else:
                 tag(tagger.crf, chunks, stream, details=details, write=write, decode=span_options.decode)

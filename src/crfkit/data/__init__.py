@@ -9,7 +9,7 @@ from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:
     from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
-    from crfkit.data.columns import AUTO, ColumnSequence, check_part, read_columns, write_columns
+    from crfkit.data.columns import AUTO, ColumnSequence, read_columns, read_part, write_columns
     from crfkit.data.conllu import (
         CommentsDropped,
         EmptyNode,
@@ -57,7 +57,6 @@ __all__ = [
     "UAIResult",
     "Word",
     "check_labels",
-    "check_part",
     "check_tree",
     "fewest_weights",
     "from_frame",
@@ -70,6 +69,7 @@ __all__ = [
     "read_bytes",
     "read_columns",
     "read_conllu",
+    "read_part",
     "read_pieces",
     "read_text",
     "read_uai",
@@ -87,7 +87,7 @@ __all__ = [
 
 _LAZY = {  # what only labels reads no files of these kinds
     "attributes": ("AttributeSequence", "item_of", "read_attributes", "write_attributes"),
-    "columns": ("AUTO", "ColumnSequence", "check_part", "read_columns", "write_columns"),
+    "columns": ("AUTO", "ColumnSequence", "read_columns", "read_part", "write_columns"),
     "conllu": (
         "CommentsDropped",
         "EmptyNode",

@@ -73,7 +73,7 @@ def read_columns(
     return _Reader(source_name(source), separator, comment, ragged=ragged).sequences(number_lines(source))
 
 
-def check_part(
+def read_part(
     part: bytes,
     name: str,
     *,
@@ -81,8 +81,8 @@ def check_part(
     first_row: str | None,
     separator: str | None = None,
     comment: str | None = AUTO,
-) -> None:
-    """Raise the InputError for what is wrong with some lines of the file `name`, if anything is.
+) -> Iterator[ColumnSequence]:
+    """The sequences of some lines of the file `name`, as `read_columns` reads them there, with its errors.
 
     They begin with the line `first_line`, at a place where a sequence may begin. `first_row` is the line that fixed the
     columns of the file; None: it is among them.
@@ -90,8 +90,7 @@ def check_part(
     reader = _Reader(name, separator, comment, ragged=False)
     if first_row is not None:
         reader.fix_columns(first_row)
-    for _ in reader.sequences(decode_lines(io.BytesIO(part), name, first_line)):
-        pass
+    return reader.sequences(decode_lines(io.BytesIO(part), name, first_line))
 
 
 def write_columns(

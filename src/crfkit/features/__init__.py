@@ -1,6 +1,6 @@
 """Features: what is seen in the input, as strings and as flat arrays."""
 
-from crfkit._core import Treebank, Vocabulary, available_threads
+from crfkit._core import ColumnChunk, ColumnCutter, Treebank, Vocabulary, available_threads
 from crfkit.features.allowed import encode_allowed, first_of
 from crfkit.features.arc_map import FEATURE_SET, ArcMap
 from crfkit.features.arc_pruner import ArcPruner, crossing_share, lift_crossing_arcs
@@ -102,6 +102,8 @@ __all__ = [
     "CharacterClasses",
     "ClusteredWord",
     "Clusters",
+    "ColumnChunk",
+    "ColumnCutter",
     "ColumnRows",
     "Coordinates",
     "CostFeatures",

@@ -11,7 +11,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Int64s
-from crfkit.data import AUTO, check_part, read_byte_pieces, source_name
+from crfkit.data import AUTO, read_byte_pieces, read_part, source_name
 from crfkit.errors import ArgumentError, FileFormatError, ShapeError
 
 Row = tuple[str, ...]
@@ -71,7 +71,8 @@ class ColumnRows(Sequence[list[Row]]):
         part, first_line = found
         first_row = builder.first_row.decode("utf-8", "surrogateescape") or None
         options: dict[str, Any] = {"separator": separator, "comment": comment}
-        check_part(part, name, first_line=first_line, first_row=first_row, **options)
+        for _ in read_part(part, name, first_line=first_line, first_row=first_row, **options):
+            pass
         raise FileFormatError(f"{name}: the file cannot be read")  # not reached: the part has an error
 
     @property

@@ -100,6 +100,10 @@ class ChainPotentials:
         """
         return ChainScores(*self._core.scores(data, n))
 
+    def tag_chunk(self, layout: _core.Layout, *arguments: Any) -> tuple[bytes, int] | None:
+        """A chunk of a column file with its best labels, as `_core.tag_chunk` gives it."""
+        return _core.tag_chunk(self._core, layout, *arguments)
+
 
 class Trellises(Protocol):
     """Trellises, and the feature functions beside their patterns, if there are any (`crfkit.features.PatternDesign`)."""

@@ -1,5 +1,6 @@
 """What a user trains, saves and loads."""
 
+from crfkit.models.column_tagging import ColumnTagger
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
 from crfkit.models.description import describe
@@ -60,6 +61,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointFailed",
     "CheckpointMismatchError",
+    "ColumnTagger",
     "ConvergenceWarning",
     "Estimator",
     "Explanation",
