@@ -70,7 +70,7 @@ TOP = {
 MAP.update({part: set(MAP) for part in TOP})
 MAP["serve"] |= {"report"}  # whose texts and pictures a page shows
 MAP["integrations"] |= {"report"}
-MAP["cli"] |= {"compat", "report", "serve"}  # which convert model files, write reports and answer requests
+MAP["cli"] |= {"compat", "distributed", "report", "serve"}  # for conversion, clusters, reports and servers
 
 NEAR_THE_CORE = {"features", "inference", "objective", "optimizers", "compat"}  # may call the native module
 HEAVY = {

@@ -21,6 +21,7 @@ from crfkit.cli.constraints import (
 )
 from crfkit.cli.costs import cost_option, parse_costs
 from crfkit.cli.folds import check_folds, cross_validation
+from crfkit.cli.machines import cluster_options, open_cluster
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
 from crfkit.cli.resources import bundle_option, open_resources, resource_option
@@ -165,6 +166,7 @@ def parse_block_l2(texts: Sequence[str], default: float | Mapping[str, float]) -
 @bundle_option
 @cost_option
 @structure_options
+@cluster_options
 @allowed_column_option
 @click.option(
     "--label-column", default=-1, show_default=True, help="Column of the label, from 0; -1 is the last."
@@ -187,14 +189,14 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     Ctrl-C ends training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A run
     with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
-    with Display(quiet=quiet) as display:
-        _train_and_keep(file, model, dev, options, display)
+    with Display(quiet=quiet) as display, open_cluster(options["cluster"]) as client:
+        _train_and_keep(file, model, dev, options, display, client)
 
 
 def _train_and_keep(
-    file: Path, model: Path, dev: Path | None, options: dict[str, Any], display: Display
+    file: Path, model: Path, dev: Path | None, options: dict[str, Any], display: Display, client: Any
 ) -> None:
-    """What the command does, and shows."""
+    """What the command does, and shows; a client trains the model on its cluster."""
     from crfkit.evaluation import metric_for
     from crfkit.features import preset_note
 
@@ -206,7 +208,7 @@ def _train_and_keep(
     )
     examples, held_out, reading = read_files(file, dev, options, display.count)
     n_inputs = len(examples[0].inputs[0])
-    crf = new_model(examples, options)  # refuses options that do not go together
+    crf = new_model(examples, options, client)  # refuses options that do not go together
     costs = parse_costs(options["costs"])
     notes = [
         check_bigrams(examples, options["bigrams"], options["unseen"]),
@@ -236,6 +238,7 @@ def _train_and_keep(
         patience=options["patience"],
         allow_unknown=options["allow_unknown"],
         costs=costs,
+        shard_size=options["shard_size"],
     )
     train_and_save(run, crf, model, options, display, metric.title, reading)
 
@@ -301,13 +304,21 @@ def _read_attribute_files(
     return examples, None if dev is None else list(counted(read_attribute_examples(dev)))
 
 
-def new_model(examples: Sequence[Example], options: dict[str, Any]) -> CRF:
-    """An untrained model as the options of the command ask for it; all else is as the preset recommends."""
+def new_model(examples: Sequence[Example], options: dict[str, Any], client: Any = None) -> CRF:
+    """An untrained model as the options of the command ask for it; all else is as the preset recommends.
+
+    With a client, it is trained on the cluster of that.
+    """
     from crfkit.models import CRF
 
+    make: Callable[..., CRF] = CRF
+    if client is not None:
+        from crfkit.distributed import DistributedCRF
+
+        make = partial(DistributedCRF, client)
     features, facets = features_for(examples, options), options["facets"]
     usual: CRF = CRF(structure_of(options), features)
-    return CRF(
+    return make(
         structure=usual.structure,
         features=features,
         optimizer=optimizer_of(options, usual.optimizer),

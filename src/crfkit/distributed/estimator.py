@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -10,11 +10,9 @@ from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.remote_loss import RemoteLoss
 from crfkit.distributed.sources import ClientShards
 from crfkit.errors import UnsupportedError
-from crfkit.features import FacetsOf, FeatureFunctions, TagDictionary, Template
 from crfkit.models import CRF, FeaturePotentials, ShardedData
 from crfkit.objective import Loss, python_loss
-from crfkit.optimizers import LBFGS, OPTIMIZERS, Optimizer, optimizer_named
-from crfkit.structures import Chain, SequenceStructure
+from crfkit.optimizers import OPTIMIZERS, optimizer_named
 from distributed import Client, get_client
 
 WHOLE = {"value_and_gradient", "hessian_vector"}  # what a cluster answers
@@ -30,43 +28,18 @@ class DistributedCRF(CRF[Any]):
     ----------
     client : a `distributed.Client`; None: the one that is current
     timeout : seconds after which a scheduler that does not answer, or has no workers, is an error
-    others : as for `CRF`; `optimizer` is one that sees all data at once: `LBFGS`, `TRON`, `Newton`. With `n_threads=None`
-        a worker uses one thread for each of those that dask gives it; a number: so many for each of these
+    parameters : those of `CRF`; `optimizer` is one that sees all data at once: `LBFGS`, `TRON`, `Newton`. With
+        `n_threads=None` a worker uses one thread for each of those that dask gives it; a number: so many for each of these
     """
 
-    def __init__(
-        self,
-        client: Client | None = None,
-        timeout: float = 60.0,
-        structure: SequenceStructure = Chain(),  # noqa: B008
-        features: str | Template | FeatureFunctions | None = None,
-        optimizer: Optimizer | str = LBFGS(),  # noqa: B008
-        l1: float | Mapping[str, float] = 0.0,
-        l2: float | Mapping[str, float] = 1.0,
-        all_possible_states: bool = False,
-        all_possible_transitions: bool = True,
-        min_count: int = 1,
-        facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | None = None,
-        tag_dictionary: bool | TagDictionary | None = None,
-        n_threads: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            structure,
-            features,
-            optimizer,
-            l1,
-            l2,
-            all_possible_states,
-            all_possible_transitions,
-            min_count,
-            facets,
-            tag_dictionary,
-            n_threads,
-            random_state,
-        )
+    def __init__(self, client: Client | None = None, timeout: float = 60.0, **parameters: Any) -> None:
+        super().__init__(**parameters)
         self.client = client
         self.timeout = timeout
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return {"client": None, "timeout": 60.0, **CRF._defaults()}
 
     def fit(self, X: Any, y: Sequence[Any] | None = None, sample_weight: Any = None, **options: Any) -> Self:
         """Train on X and y as `CRF.fit` does; `options` are its arguments."""

@@ -1,0 +1,202 @@
+"""`python -m benchmarks.distributed`: training on the workers of a local dask cluster beside training in one process.
+
+The chunks of CoNLL-2000, several copies, L-BFGS, the same shards: every run computes the same bits, which is compared.
+One process has one thread, and so has each worker; the client may use all cores for the vectors of the optimizer.
+Seconds are those of one pass over the data (value and gradient, with the work of the optimizer):
+
+    clock    the lower quartile of the passes by the clock, since other programs make single passes longer
+    cpu      processor time: of the busiest worker plus that of the client and the scheduler, which work while workers wait
+
+Efficiency with n workers is the seconds of one process over n times the seconds with n workers. ``--quick`` is a smoke test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import machine
+from benchmarks.measure import PROJECT
+from benchmarks.tasks import TASKS, load
+from crfkit import CRF, LBFGS
+from crfkit.models import Progress
+
+RESULTS = PROJECT / "benchmarks" / "results"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to measure."""
+
+    part: float = 1.0  # share of the sentences
+    copies: int = 16
+    iterations: int = 12
+    shard_size: int = 1 << 17
+    workers: tuple[int, ...] = (1, 2, 4)
+    repeats: int = 2
+
+
+QUICK = Plan(part=0.02, copies=1, iterations=4, shard_size=512, workers=(2,), repeats=1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run."""
+
+    workers: int  # 0: one process without a cluster
+    passes: int
+    clock: float  # seconds of a pass
+    cpu: float
+    worker_cpu: float  # of the busiest worker
+    client_cpu: float
+    n_positions: int
+    n_weights: int
+    n_shards: int
+    digest: str  # of the weights
+
+
+class Watch:
+    """The seconds at each iteration, by the clock and of processors."""
+
+    def __init__(self, worker_seconds: Any) -> None:
+        self.worker_seconds = worker_seconds
+        self.rows: list[tuple[float, float]] = []  # (clock, passes)
+        self.first: tuple[float, list[float]] = (0.0, [])
+        self.last: tuple[float, list[float]] = (0.0, [])
+
+    def __call__(self, step: Progress) -> None:
+        """A callback of `fit`."""
+        self.rows.append((time.perf_counter(), step.passes))
+        self.last = (time.process_time(), self.worker_seconds())
+        if len(self.rows) == 1:
+            self.first = self.last
+        self.rows[-1] = (time.perf_counter(), step.passes)  # the next pass begins here
+
+    def per_pass(self) -> tuple[float, float, float]:
+        """Clock, processor time of the busiest worker, and that of the client, each of one pass after the first."""
+        clock, passes = np.diff(np.array(self.rows), axis=0).T
+        n = passes.sum()
+        busiest = max((b - a for a, b in zip(self.first[1], self.last[1], strict=True)), default=0.0)
+        return float(np.quantile(clock / passes, 0.25)), busiest / n, (self.last[0] - self.first[0]) / n
+
+
+def digest(weights: Any) -> str:
+    """A short text that tells bits apart."""
+    from hashlib import blake2b
+
+    return blake2b(weights.tobytes(), digest_size=8).hexdigest()
+
+
+def measure(plan: Plan, n_workers: int, data: tuple[Any, Any]) -> Run:
+    """A training run with so many workers; 0: in this process."""
+    settings: dict[str, Any] = {
+        "optimizer": LBFGS(max_iterations=plan.iterations, tolerance=0.0, change=0.0),
+    }
+    if not n_workers:
+        watch = Watch(list)
+        crf: CRF = CRF(n_threads=1, **settings).fit(*data, shard_size=plan.shard_size, callback=watch)
+    else:
+        from crfkit.distributed import fit
+        from distributed import Client, LocalCluster
+
+        with (
+            LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                processes=True,
+                scheduler_port=0,
+                dashboard_address=":0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            watch = Watch(lambda: list(client.run(time.process_time).values()))
+            crf = fit(client, CRF(**settings), data, shard_size=plan.shard_size, callback=watch)
+    clock, worker, own = watch.per_pass()
+    n_positions = sum(map(len, data[1]))
+    n_shards = max(-(-n_positions // plan.shard_size), 1)
+    passes = int(watch.rows[-1][1] - watch.rows[0][1])
+    return Run(
+        n_workers,
+        passes,
+        clock,
+        worker + own,
+        worker,
+        own,
+        n_positions,
+        len(crf.weights_),
+        n_shards,
+        digest(crf.weights_),
+    )
+
+
+def best(runs: Sequence[Run]) -> Run:
+    """The run that other programs disturbed least, with the least processor time of all."""
+    fastest = min(runs, key=lambda run: run.clock)
+    cpu = min(runs, key=lambda run: run.cpu)
+    return Run(
+        **{**asdict(fastest), "cpu": cpu.cpu, "worker_cpu": cpu.worker_cpu, "client_cpu": cpu.client_cpu}
+    )
+
+
+def run_all(plan: Plan) -> list[Run]:
+    """All runs, in turn, so that a load on the machine meets all of them."""
+    X, y = load(TASKS["chunk"], "train", plan.part)
+    data = X * plan.copies, y * plan.copies
+    found: dict[int, list[Run]] = {}
+    for _ in range(plan.repeats):
+        for n_workers in (0, *plan.workers):
+            found.setdefault(n_workers, []).append(measure(plan, n_workers, data))
+    return [best(runs) for runs in found.values()]
+
+
+def table(runs: Sequence[Run]) -> str:
+    """The runs as Markdown."""
+    one = runs[0]
+    lines = [
+        f"{one.n_positions:,} positions, {one.n_weights:,} weights, {one.n_shards} shards",
+        "",
+        "| workers | clock, s | efficiency | cpu, s | of the busiest worker | of client and scheduler | efficiency | bits |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        n = max(run.workers, 1)
+        lines.append(
+            f"| {run.workers or 'none'} | {run.clock:.3f} | {one.clock / run.clock / n:.2f} | {run.cpu:.3f} | "
+            f"{run.worker_cpu:.3f} | {run.client_cpu:.3f} | {one.cpu / run.cpu / n:.2f} | {run.digest} |"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run all and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--copies", type=int)
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    plan = QUICK if given.quick else Plan()
+    changes = {name: getattr(given, name) for name in ("copies", "repeats") if getattr(given, name)}
+    plan = Plan(**{**asdict(plan), **changes})
+    runs = run_all(plan)
+    if len({run.digest for run in runs}) > 1:
+        raise SystemExit(f"the runs have different bits: {[run.digest for run in runs]}")
+    text = table(runs)
+    print(text)
+    given.out.mkdir(parents=True, exist_ok=True)
+    report = {"machine": machine(), "plan": asdict(plan), "runs": [asdict(run) for run in runs]}
+    (given.out / "distributed.json").write_text(json.dumps(report, indent=1) + "\n")
+    (given.out / "distributed.md").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
