@@ -7,6 +7,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
 #include "training/adagrad_rule.hpp"
+#include "training/dropout.hpp"
 #include "training/mistake_rules.hpp"
 #include "training/objective.hpp"
 #include "training/online.hpp"
@@ -29,13 +30,15 @@ RuleState state_of(std::int64_t n_weights, const StateArrays& given) {
 
 // One pass by any rule: along the gradients of single sequences, or after mistakes.
 double run(Objective& objective, const StepRule& rule, const Array<double>& l1, const StateArrays& arrays,
-           const Array<std::int32_t>& order) {
+           const Array<std::int32_t>& order, const Dropout* dropout) {
     if (l1.size() != 1) check_size("l1", l1.size(), objective.n_weights());
     const RuleState state = state_of(objective.n_weights(), arrays);
     double loss = 0;
     const LockRelease release;
     if (const auto* along = dynamic_cast<const GradientRule*>(&rule))
-        objective.with_sequences([&](const SequenceSource& sequences) {
+        objective.with_sequences([&](const SequenceSource& all) {
+            const auto some = dropout ? drop_features(all, *dropout, objective.n_weights()) : nullptr;
+            const SequenceSource& sequences = some ? *some : all;
             loss =
                 along->run(sequences, {view(l1), objective.l2()}, state, view(order), objective.n_threads());
         });
@@ -83,7 +86,15 @@ void bind_rules(nb::module_& m) {
 void bind_step_rules(nb::module_& m) {
     bind_rules(m);
     // The arrays of the state are changed in place, so none may be converted.
-    m.def("run", &run, "objective"_a, "rule"_a, "l1"_a, "state"_a.noconvert(), "order"_a);
+    nb::class_<Dropout>(m, "Dropout")
+        .def(
+            "__init__",
+            [](Dropout* self, const Array<std::int32_t>& features, double rate, std::uint64_t seed) {
+                new (self) Dropout{copy(view(features)), rate, seed};
+            },
+            "features"_a, "rate"_a, "seed"_a);
+    m.def("run", &run, "objective"_a, "rule"_a, "l1"_a, "state"_a.noconvert(), "order"_a,
+          "dropout"_a.none() = nullptr);
     m.def("n_residuals", n_residuals, "objective"_a);
 }
 

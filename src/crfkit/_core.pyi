@@ -381,12 +381,21 @@ class PassiveAggressiveRule(MistakeRule):
 class AROWRule(MistakeRule):  # state: weights, variances [D], time [1]
     def __init__(self, gamma: float) -> None: ...
 
+class Dropout:  # features of single sequences are dropped with this probability, by (seed, sequence, feature)
+    def __init__(
+        self,
+        features: Int32s,  # [D] of each weight; −1: never dropped
+        rate: float,
+        seed: int,
+    ) -> None: ...
+
 def run(
     objective: Objective,
     rule: StepRule,
     l1: Float64s,  # [1] or [D]
     state: dict[str, Float64s],  # changed in place
     order: Int32s,
+    dropout: Dropout | None = None,  # for rules that go along gradients
 ) -> float: ...
 def n_residuals(objective: Objective) -> int: ...
 

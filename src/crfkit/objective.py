@@ -55,11 +55,19 @@ class Objective:
     Weights, sums over sequences and penalties are always double.
     """
 
-    def __init__(self, loss: Loss, *, l1: Float64s | float = 0.0, l2: Float64s | float = 1.0) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        *,
+        l1: Float64s | float = 0.0,
+        l2: Float64s | float = 1.0,
+        features: Int32s | None = None,
+    ) -> None:
         self.l1, self.l2 = _strength(l1), _strength(l2)
         self.n_weights = loss.n_weights  # D
         self.n_sequences = loss.n_sequences  # N
         self.shard_ptr = loss.shard_ptr  # the first sequence of each shard, and N
+        self.features = features  # [D] that each weight is one of, −1: of none; None: not known
         self._core = _core.Objective(loss, np.atleast_1d(self.l2))
 
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:
@@ -78,13 +86,24 @@ class Objective:
         """The outcome of an optimizer that begins at `start` [D]."""
         return optimizer.minimize(self, start, **asked)
 
-    def run(self, rule: _core.StepRule, state: dict[str, Float64s], order: Int32s) -> float:
+    def run(
+        self,
+        rule: _core.StepRule,
+        state: dict[str, Float64s],
+        order: Int32s,
+        dropout: tuple[float, int] | None = None,
+    ) -> float:
         """Takes the steps of one pass over the sequences of `order`, and changes the arrays of `state` in place.
 
         Returns the sum of the losses, each before its step. Where an exception such as KeyboardInterrupt ends the pass, the
-        state is that after the steps so far. Rules that step after mistakes use no penalty.
+        state is that after the steps so far. Rules that step after mistakes use no penalty. `dropout` is a rate and a seed:
+        each sequence is seen without this share of its features, chosen by the seed; the rest counts 1 / (1 − rate) times.
         """
-        return _core.run(self._core, rule, np.atleast_1d(self.l1), state, order)
+        dropped = None
+        if dropout is not None:
+            assert self.features is not None
+            dropped = _core.Dropout(self.features, *dropout)
+        return _core.run(self._core, rule, np.atleast_1d(self.l1), state, order, dropped)
 
     def n_residuals(self) -> int:
         """How many numbers the residuals of all sequences are, which SAG keeps."""

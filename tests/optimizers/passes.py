@@ -14,10 +14,12 @@ Float64s = npt.NDArray[np.float64]
 Order = npt.NDArray[np.int32]
 
 
-def run(objective: Any, rule: _core.StepRule, state: dict[str, Float64s], order: Order) -> Any:
+def run(
+    objective: Any, rule: _core.StepRule, state: dict[str, Float64s], order: Order, **options: Any
+) -> Any:
     """The loss of a pass and the state after it; the one before it stays."""
     state = {name: np.array(array) for name, array in state.items()}
-    return objective.run(rule, state, order), state
+    return objective.run(rule, state, order, **options), state
 
 
 def sgd_pass(

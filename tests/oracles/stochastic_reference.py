@@ -55,6 +55,38 @@ def enumerated(problem: Problem) -> Loss:
     return loss
 
 
+def _mix(z: int) -> int:
+    """SplitMix64 in whole numbers of 64 bits."""
+    top = (1 << 64) - 1
+    z = (z + 0x9E3779B97F4A7C15) & top
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & top
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & top
+    return z ^ (z >> 31)
+
+
+def factors(features: npt.NDArray[np.int32], n: int, rate: float, seed: int) -> Float64s:
+    """What dropout makes of each weight [D] for sequence n: 0, or 1 / (1 − rate); 1 for weights of no feature."""
+
+    def factor(f: int) -> float:
+        if f < 0:
+            return 1.0
+        drawn = (_mix((_mix(seed + n) + f) % 2**64) >> 11) / 2**53
+        return 0.0 if drawn < rate else 1.0 / (1.0 - rate)
+
+    return np.array([factor(int(f)) for f in features])
+
+
+def dropped(loss: Loss, features: npt.NDArray[np.int32], rate: float, seed: int) -> Loss:
+    """The loss of sequences that are seen without some of their features."""
+
+    def noisy(n: int, w: Float64s) -> tuple[float, Float64s]:
+        factor = factors(features, n, rate, seed)
+        value, gradient = loss(n, w * factor)
+        return value, gradient * factor
+
+    return noisy
+
+
 def batches(order: npt.NDArray[np.int32], batch: int) -> list[npt.NDArray[np.int32]]:
     return [order[k : k + batch] for k in range(0, len(order), batch)]
 

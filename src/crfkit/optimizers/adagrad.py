@@ -27,6 +27,8 @@ class AdaGrad(StochasticGradient):
     rate : "auto": powers of 2 are tried on a sample of the data; `CRF.optimizer_reason_` says which one was taken
     batch : sequences of a step. Their gradients add up, on several threads; the same bits for any number of these.
     random_state : the same one gives the same bits
+    dropout : the share of features that each sequence is seen without, chosen anew in every pass; the others count
+        1 / (1 − dropout) times. Transitions stay. Against features that fit the training data too well.
 
     The objective in the history is the sum of the losses met during the pass, plus the penalty after it; it is not known
     at the start, and its gradient norm never is (NaN).
@@ -36,6 +38,7 @@ class AdaGrad(StochasticGradient):
     rate: float | str = "auto"
     batch: int = 1
     random_state: int = 0
+    dropout: float = 0.0
 
     def descent(self, objective: StochasticObjective, start: Vector, n_threads: int) -> PassDescent:
         """A new descent from `start`."""

@@ -31,6 +31,8 @@ class SGD(StochasticGradient):
     average : keep the mean of the weights after all steps from the second pass on; a number between 0 and 1: after this
         share of the passes
     random_state : the same one gives the same bits
+    dropout : the share of features that each sequence is seen without, chosen anew in every pass; the others count
+        1 / (1 − dropout) times. Transitions stay. Against features that fit the training data too well.
 
     The objective in the history is the sum of the losses met during the pass, plus the penalty after it; it is not known
     at the start, and its gradient norm never is (NaN).
@@ -41,6 +43,7 @@ class SGD(StochasticGradient):
     batch: int = 1
     average: bool | float = False
     random_state: int = 0
+    dropout: float = 0.0
 
     scheduled: ClassVar[bool] = True  # max_iterations decides every step
 

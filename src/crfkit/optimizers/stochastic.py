@@ -40,11 +40,13 @@ class StepObjective(Protocol):
     def n_weights(self) -> int:
         """D."""
 
-    def run(self, rule: _core.StepRule, state: State, order: Order, /) -> float:
+    def run(
+        self, rule: _core.StepRule, state: State, order: Order, /, dropout: tuple[float, int] | None = None
+    ) -> float:
         """Takes the steps of one pass over the sequences of `order`, and changes the arrays of `state` in place.
 
         Returns the sum of the losses, each before its step. Where KeyboardInterrupt ends the pass, the state is that after
-        the steps so far.
+        the steps so far. `dropout` is a rate and a seed, for objectives that know the features of their weights.
         """
 
 
@@ -122,7 +124,7 @@ class PassDescent(ABC):
         """Makes one pass."""
         state, order = self._copy_state(self._state), self._order()
         try:
-            loss = self._objective.run(self._rule(order, state), state, order)
+            loss = self._run(self._rule(order, state), state, order)
         except KeyboardInterrupt:
             unfinished = self._learned_weights(state)
             if self.n_passes == 0 and np.isfinite(unfinished).all():
@@ -139,6 +141,10 @@ class PassDescent(ABC):
         self.point = self._place(state, value)
         self.values[-1] = self.point.value
         return True
+
+    def _run(self, rule: _core.StepRule, state: State, order: Order) -> float:
+        """One pass by a rule."""
+        return float(self._objective.run(rule, state, order))
 
     @abstractmethod
     def _first_state(self, start: Vector) -> State:

@@ -217,6 +217,17 @@ class FeaturePotentials:
         """The strength of each weight, [D] or [1]."""
         return penalty_vector(name, strength, self.feature_map, self.encoder, self.own_blocks)
 
+    def number_features(self) -> Int32s:
+        """The feature, or column of a dense block, that each weight [D] is one of; −1 for transitions and own weights."""
+        map_ = self.feature_map
+        n_features, n_columns = len(map_.pair_ptr) - 1, sum(map_.dense.values())
+        found = np.full(self.n_weights, -1, np.int32)
+        found[: map_.n_pairs] = np.repeat(np.arange(n_features), np.diff(map_.pair_ptr))
+        found[map_.n_pairs : map_.arcs_begin] = np.repeat(n_features + np.arange(n_columns), map_.n_labels)
+        of_arcs = n_features + n_columns + np.arange(len(map_.arc_ptr) - 1)
+        found[map_.triples_begin : map_.n_weights] = np.repeat(of_arcs, np.diff(map_.arc_ptr))
+        return found
+
     def find_touched(self, data: TrainingData) -> Bools:
         """Which weights [D] the data have a say in: those of features that occur, and all transitions."""
         dataset, map_ = data.dataset, self.feature_map

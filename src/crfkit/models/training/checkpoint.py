@@ -37,6 +37,7 @@ from crfkit.models.warning_types import CheckpointFailed
 from crfkit.optimizers import OPTIMIZERS, Snapshot, SnapshotError, Watch
 
 TYPE = "checkpoint"
+LATER = {("dropout", 0.0)}  # settings that earlier checkpoints do not have, with what they mean there
 STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimizer: they change no step
 Settings = dict[str, str]
 _UNCOMPARED = (
@@ -152,7 +153,8 @@ def _optimizer_text(optimizer: Any) -> str:
     if type(optimizer) not in OPTIMIZERS.values():
         return compare_by_code(optimizer, "optimizer")
     free = () if getattr(optimizer, "scheduled", False) else STOPPING
-    method = {k: v for k, v in dataclasses.asdict(optimizer).items() if k not in free}
+    settings = dataclasses.asdict(optimizer).items()
+    method = {k: v for k, v in settings if k not in free and (k, v) not in LATER}
     return f"{type(optimizer).__name__} {method}"
 
 
