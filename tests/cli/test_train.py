@@ -224,3 +224,14 @@ def test_costs_of_mistakes(given: list[str], costs: Any) -> None:
 )
 def test_costs_that_are_none(given: list[str], message: str) -> None:
     assert message in complaint("train", _names(), "--model", "c.crf", *_cost_options(given))
+
+
+def test_a_search_for_l2() -> None:
+    said = run("train", "chunks.txt", "--model", "c.crf", "--features", "chunks", "--l2", "auto").stderr
+    found = crfkit.load("c.crf").l2
+    assert f"l2 {found:g} made 3 held-out sequences most likely" in said
+    assert "--l2 much: expected a number, or auto" in complaint(
+        "train", "chunks.txt", "--model", "d.crf", "--l2", "much"
+    )
+    given = ("train", "chunks.txt", "--model", "d.crf", "--l2", "auto", "--block-l2", "transitions=1")
+    assert "--block-l2 was given beside --l2 auto" in complaint(*given)

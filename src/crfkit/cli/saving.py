@@ -119,6 +119,8 @@ def keep_model(
     if isinstance(crf, CRF):
         for line in _grown_words(crf):
             say(line)
+        if crf.l2 == "auto":
+            say(crf.l2_search_.reason)
         sizes = f"{crf.n_features_:,} features, {sizes}"
     if model.optimizer == "auto":
         say(model.optimizer_reason_)

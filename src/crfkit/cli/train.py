@@ -96,10 +96,18 @@ def _labels(examples: Sequence[Example]) -> set[str]:
     return {label for example in examples for label in example.labels or []}
 
 
-def parse_block_l2(texts: Sequence[str], default: float | Mapping[str, float]) -> float | Mapping[str, float]:
-    """`["transitions=0.1", …]` as the `l2` of a CRF."""
+def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
+    """`--l2`, and `["transitions=0.1", …]` of `--block-l2`, as the `l2` of a CRF; `usual` where it is not given."""
+    if text == "auto":
+        if blocks:
+            raise InputError("--block-l2 was given beside --l2 auto, expected a number beside it")
+        return text
+    try:
+        default = usual if text is None else float(text)
+    except ValueError:
+        raise InputError(f"--l2 {text}: expected a number, or auto") from None
     strengths = {}
-    for text in texts:
+    for text in blocks:
         name, _, number = text.rpartition("=")
         try:
             strengths[name] = float(number)
@@ -134,7 +142,12 @@ def parse_block_l2(texts: Sequence[str], default: float | Mapping[str, float]) -
     help="Cross-validate first: N models, each without one Nth of FILE, and how well they label it.",
 )
 @l1_option
-@click.option("--l2", type=float, help=f"Strength of the penalty ½·l2·|w|².{_OR_PRESET.format(1)}")
+@click.option(
+    "--l2",
+    metavar="NUMBER",
+    help="Strength of the penalty ½·l2·|w|²; auto: the one that makes held-out sequences of FILE most likely."
+    + _OR_PRESET.format(1),
+)
 @click.option(
     "--block-l2", multiple=True, metavar="NAME=L2", help="Another l2 for one block of features; repeatable."
 )
@@ -323,7 +336,7 @@ def new_model(examples: Sequence[Example], options: dict[str, Any], client: Any 
         features=features,
         optimizer=optimizer_of(options, usual.optimizer),
         l1=options["l1"],
-        l2=parse_block_l2(options["block_l2"], usual.l2 if options["l2"] is None else options["l2"]),
+        l2=parse_l2(options["l2"], options["block_l2"], usual.l2),
         all_possible_states=options["all_possible_states"],
         all_possible_transitions=options["all_possible_transitions"],
         min_count=options["min_count"],

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, Self
 
@@ -48,12 +48,13 @@ from crfkit.models.settings import CRFSettings, RandomState
 from crfkit.models.span_questions import find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
+from crfkit.models.training.penalty_search import PenaltySearch, resolve_l2
 from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.sharded_data import ShardedData
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.objective import Loss
-from crfkit.optimizers import Optimizer
+from crfkit.optimizers import AUTO, Optimizer
 from crfkit.structures import SequenceStructure, Span, SpanLabels, Threshold
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class CRF(Estimator, Generic[Label]):
         `SGD(max_iterations=…, rate=…)` and `AdaGrad(…)` for good weights after few passes, `AveragedPerceptron(…)`,
         `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (without penalties), the name of one ("lbfgs",
         "averaged_perceptron", …), or "auto"
-    l1, l2 : strengths of the penalties; a dict gives them by block of features ({"transitions": 0.1, "default": 1.0})
+    l1, l2 : strengths of the penalties; a dict gives them by block of features ({"transitions": 0.1, "default": 1.0}).
+        l2="auto": the one that makes held-out sequences most likely, found on a part of the training data
     all_possible_states : a weight for every feature and label; otherwise only for those seen together. With `facets`:
         for every feature and facet that a position may have where the feature is active.
     all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen
@@ -114,6 +116,7 @@ class CRF(Estimator, Generic[Label]):
     n_features_ : number of features that have weights
     weights_ : float64[D], laid out as `feature_map_` says
     structure_ : `structure` with its bigrams fixed by training
+    l2_, l2_search_ : the strength l2 that was used; with "auto", which ones were tried, and what came of them
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
     stop_reason_ : why training ended: a `StopReason`, which prints as a text; any text where it was not trained here
@@ -136,8 +139,10 @@ class CRF(Estimator, Generic[Label]):
            [0.02, 0.9 , 0.07]])
     """
 
+    l2_search_: PenaltySearch  # what `l2="auto"` tried, until the model is saved
     growth_: list[GrowthRound]  # the rounds of `Patterns(grow=…)`, until the model is saved
     _model: ChainModel
+    _l2: float | Mapping[str, float] | str
     _answerer: Answerer  # the weights as the native core holds them
 
     def __init__(
@@ -146,7 +151,7 @@ class CRF(Estimator, Generic[Label]):
         features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer | str | None = None,
         l1: float | Mapping[str, float] = 0.0,
-        l2: float | Mapping[str, float] | None = None,
+        l2: float | Mapping[str, float] | str | None = None,
         all_possible_states: bool | None = None,
         all_possible_transitions: bool | None = None,
         min_count: int | None = None,
@@ -171,7 +176,7 @@ class CRF(Estimator, Generic[Label]):
         self.features = features
         self.optimizer: Optimizer | str = used["optimizer"]
         self.l1 = l1
-        self.l2: float | Mapping[str, float] = used["l2"]
+        self.l2: float | Mapping[str, float] | str = used["l2"]
         self.all_possible_states: bool = used["all_possible_states"]
         self.all_possible_transitions: bool = used["all_possible_transitions"]
         self.min_count: int = used["min_count"]
@@ -242,11 +247,13 @@ class CRF(Estimator, Generic[Label]):
         examples = Examples(X, y, sample_weight, allowed)
         size = SHARD_SIZE if shard_size is None else shard_size
         task = CRFTask(self._settings(), examples, shard_size=size, costs=costs, make_loss=self._make_loss)
+        task, plan, found = resolve_l2(task, plan)
         if kind.growth(self.structure) is None:
-            self._keep(train(task, plan))
+            trained = train(task, plan)
         else:
             trained, self.growth_ = grow(task, plan)
-            self._keep(trained)
+        self._keep_l2(task, found)
+        self._keep(trained)
         self._metadata = {}
         return self
 
@@ -277,7 +284,13 @@ class CRF(Estimator, Generic[Label]):
         as_text = isinstance(self.features, str | Template)
         X, y, sample_weight = read_examples(X, y, sample_weight, as_text=as_text)
         examples = Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
-        self._keep(train(CRFTask(self._settings(), examples, extend=extend, costs=costs), plan))
+        task = CRFTask(self._settings(), examples, extend=extend, costs=costs)
+        if extend and self.l2 == AUTO:
+            task = replace(task, settings=replace(task.settings, l2=self.l2_))
+        task, plan, found = resolve_l2(task, plan)
+        trained = train(task, plan)
+        self._keep_l2(task, found)
+        self._keep(trained)
         return self
 
     @classmethod
@@ -288,11 +301,18 @@ class CRF(Estimator, Generic[Label]):
         """The loss that `fit` minimises; a subclass may have it computed elsewhere."""
         return sharded.loss(potentials, n_threads)
 
+    def _keep_l2(self, task: CRFTask, found: PenaltySearch | None) -> None:
+        self._l2 = task.settings.l2
+        if found is not None:
+            self.l2_search_ = found
+
     def _settings(self) -> CRFSettings:
         return CRFSettings(**{field.name: getattr(self, field.name) for field in fields(CRFSettings)})
 
     def _set_model(self, model: ChainModel, weights: Float64s) -> None:
         super()._set_model(model, weights)
+        if self.l2 != AUTO:
+            self._l2 = self.l2
         self._answerer = model.answerer(weights)
 
     @property
@@ -300,6 +320,13 @@ class CRF(Estimator, Generic[Label]):
         """The labels, in the order of the columns of `predict_marginals`."""
         classes: tuple[Any, ...] = self._get_model().labels.classes
         return list(classes)
+
+    @property
+    def l2_(self) -> float | Mapping[str, float]:
+        """The strength l2 that the weights were trained with: `l2`, or what "auto" has found."""
+        self._check_fitted()
+        assert not isinstance(self._l2, str)
+        return self._l2
 
     @property
     def structure_(self) -> SequenceStructure:
@@ -569,7 +596,7 @@ class CRF(Estimator, Generic[Label]):
             raise UnsavableError(reason)
         encoder = model.potentials.encoder
         settings |= {
-            "parameters": self._settings().to_json(encoder.template),
+            "parameters": replace(self._settings(), l2=self.l2_).to_json(encoder.template),
             "n_columns": encoder.n_columns,
             "more_columns": encoder.more_columns,
             "local": model.potentials.local,

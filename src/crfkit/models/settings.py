@@ -63,7 +63,7 @@ class CRFSettings:
     features: str | Template | FeatureFunctions | None
     optimizer: Optimizer | str
     l1: Strength
-    l2: Strength
+    l2: Strength | str  # "auto": to be found
     all_possible_states: bool
     all_possible_transitions: bool
     min_count: int
@@ -77,6 +77,10 @@ class CRFSettings:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
         self.kind.check(self)
         check_optimizer(self.optimizer, self.l1)
+        if isinstance(self.l2, str) and self.l2 != AUTO:
+            raise ArgumentError(
+                f"l2 is {self.l2!r}, expected a number, a dict of block names to numbers, or {AUTO!r}."
+            )
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)
         check_count("min_count", self.min_count)

@@ -21,6 +21,7 @@ from crfkit.models.kinds.patterns import PatternPotentials
 from crfkit.models.patterns.choice import Limits, choose_candidates
 from crfkit.models.patterns.samples import candidate_counts, label_sequences
 from crfkit.models.training.crf_task import CRFTask
+from crfkit.models.training.held_out import log_likelihood
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import Progress, ProgressCallback
 from crfkit.models.training.train import Plan, Trained, Weighted, train
@@ -169,16 +170,9 @@ def _measure(
     model, weights = trained.model, trained.weights
     X, y, allowed = (*plan.dev, None)[:3]
     score = model.dev_score(X, y, allowed, metric=plan.metric, n_threads=n_threads)
-    dataset, known = model.encode(X, allowed), set(model.labels.classes)
-    gold = [[label if isinstance(label, set) or label in known else None for label in labels] for labels in y]
-    annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
-    answerer, design = model.answerer(weights), model.design(dataset, n_threads)
-    of_gold = answerer.log_partitions(design, annotation.labels, annotation.sets, n_threads)
-    possible = np.isfinite(of_gold)  # constraints may exclude what is held out, in every round the same
-    of_all = answerer.log_partitions(design, n_threads=n_threads)
-    log_likelihood = float(np.sum(of_gold[possible] - of_all[possible]))
     n_states = _mean_states(model, X, allowed, n_threads)
-    return GrowthRound(tuple(joined), n_patterns, n_states, score(weights), log_likelihood)
+    likelihood = log_likelihood(trained, plan.dev, n_threads)
+    return GrowthRound(tuple(joined), n_patterns, n_states, score(weights), likelihood)
 
 
 def _find_joining(

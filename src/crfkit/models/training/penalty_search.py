@@ -1,0 +1,133 @@
+"""`l2="auto"`: a strength of the penalty that makes held-out sentences likely.
+
+A part of the training sequences is trained on, another is held out: the last ones, since neighbours of training sentences
+are too much like them. Strengths go down from the strongest, each from the weights of the one before, while held-out labels
+become more likely. The likelihood tells small differences apart that F1 and accuracy of few sentences do not.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.checks import check_optimizer, count_threads
+from crfkit.models.training.crf_task import CRFTask
+from crfkit.models.training.held_out import log_likelihood
+from crfkit.models.training.progress import Report
+from crfkit.models.training.train import Plan, Trained, Weighted, train
+from crfkit.models.training.training_set import Examples
+from crfkit.optimizers import StopReason
+
+GRID = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+TRAINED, HELD_OUT = 2000, 1000  # sequences at most
+FEWEST = 10  # sequences
+_SHARE = 5  # one of so many sequences may be held out
+_IDLE = 2  # strengths in a row that are no better end the search
+
+
+class PenaltyTrial(NamedTuple):
+    """A strength that was tried."""
+
+    l2: float
+    log_likelihood: float  # of a held-out sequence, on average
+    n_iterations: int
+
+
+class PenaltySearch(NamedTuple):
+    """The strength that was chosen, and how."""
+
+    l2: float
+    trials: tuple[PenaltyTrial, ...]
+    n_trained: int  # sequences of each trial
+    n_held_out: int
+
+    @property
+    def reason(self) -> str:
+        """For people."""
+        tried = ", ".join(f"{trial.l2:g}: {trial.log_likelihood:.3f}" for trial in self.trials)
+        return (
+            f"l2 {self.l2:g} made {self.n_held_out:,} held-out sequences most likely, after training on "
+            f"{self.n_trained:,} others (log-likelihood of a sequence by l2: {tried})"
+        )
+
+
+def resolve_l2(
+    task: CRFTask, plan: Plan[ChainModel]
+) -> tuple[CRFTask, Plan[ChainModel], PenaltySearch | None]:
+    """Task and plan with the strength that "auto" stands for, and the search; what has a strength stays as it is."""
+    if not isinstance(task.settings.l2, str):
+        return task, plan, None
+    task.settings.check()
+    task.check(plan)
+    plan.check()
+    begin = perf_counter()
+    found = _search(task, plan)
+    if plan.time_budget is not None:
+        plan = replace(plan, time_budget=max(plan.time_budget - (perf_counter() - begin), 1e-9))
+    return _with_l2(task, found.l2), plan, found
+
+
+def _search(task: CRFTask, plan: Plan[ChainModel]) -> PenaltySearch:
+    settings = task.settings
+    if "mistakes" in getattr(check_optimizer(settings.optimizer, settings.l1), "needs", ()):
+        raise UnsupportedError(
+            f"l2 is 'auto', but optimizer is {settings.optimizer!r}, which has no penalty; expected a number"
+        )
+    if not settings.kind.find_potentials(settings).labels_positions:
+        raise UnsupportedError(
+            f"l2 is 'auto', which {settings.kind.written} does not have; expected a number"
+        )
+    part, dev = _hold_out(task, plan)
+    n_threads = count_threads(settings.n_threads)
+    trials: list[PenaltyTrial] = []
+    start: Weighted[ChainModel] | None = None
+    with Report(plan.verbose) as report:
+        for l2 in GRID:
+            report.stage(f"l2={l2:g} on {len(part.examples.y):,} sequences")
+            trained = _train_quietly(_with_l2(part, l2), start)
+            value = log_likelihood(trained, dev, n_threads) / len(dev[1])
+            trials.append(PenaltyTrial(l2, value, trained.n_iter))
+            best = max(range(len(trials)), key=lambda i: trials[i].log_likelihood)
+            if trained.reason == StopReason.INTERRUPTED or len(trials) - best > _IDLE:
+                break
+            start = Weighted(trained.model, trained.weights)
+    return PenaltySearch(trials[best].l2, tuple(trials), len(part.examples.y), len(dev[1]))
+
+
+def _train_quietly(task: CRFTask, start: Weighted[ChainModel] | None) -> Trained[ChainModel]:
+    """What is odd about the data, the training on all of it says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return train(task, Plan(start=start))
+
+
+def _with_l2(task: CRFTask, l2: float) -> CRFTask:
+    return replace(task, settings=replace(task.settings, l2=l2))
+
+
+def _hold_out(task: CRFTask, plan: Plan[ChainModel]) -> tuple[CRFTask, Any]:
+    """The task with sequences from all over the training data, and held-out ones: those of the dev set, or the last ones."""
+    columns: tuple[Any, ...] = task.examples
+    given = Examples(*(None if column is None else list(column) for column in columns))
+    n = len(given.y)
+    if len(given.X) != n:
+        return task, (given.X, given.y)  # training refuses them
+    if n < FEWEST:
+        raise ArgumentError(
+            f"l2 is 'auto', which needs at least {FEWEST} sequences, got {n}; expected a number"
+        )
+    n_held_out = 0 if plan.dev is not None else min(max(n // _SHARE, 1), HELD_OUT)
+    first = n - n_held_out
+    n_trained = min(first, TRAINED)
+    part = Examples(*(_some(column, [first * k // n_trained for k in range(n_trained)]) for column in given))
+    dev: Any = tuple(_some(column, range(first, n)) for column in (given.X, given.y, given.allowed))
+    if plan.dev is not None:
+        dev = tuple(None if column is None else list(column)[:HELD_OUT] for column in plan.dev)
+    return replace(task, examples=part), dev
+
+
+def _some(column: Any, which: Sequence[int]) -> Any:
+    return None if column is None else [column[i] for i in which]

@@ -1,0 +1,141 @@
+"""`CRF(l2="auto")`."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import crfkit
+from crfkit import CRF, SGD, AveragedPerceptron, Checkpoint, Patterns, Segments
+from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.models.training.penalty_search import GRID
+from crfkit.structures import Lattice
+from tests.models.test_costs import corpus
+
+
+def noisy(n: int = 60) -> tuple[list[Any], list[Any]]:
+    """Labels that follow from one feature most of the time, beside many that say nothing."""
+    random = np.random.default_rng(3)
+    X, y = [], []
+    for _ in range(n):
+        bits = random.integers(2, size=4)
+        X.append([[f"b{bit}", *(f"x{k}" for k in random.integers(200, size=3))] for bit in bits])
+        y.append([str(bit if random.random() < 0.93 else 1 - bit) for bit in bits])
+    return X, y
+
+
+def held_out_likelihoods(X: Any, y: Any, dev: Any = None) -> dict[float, float]:
+    """The log-likelihood of the last fifth after training on the rest, for each strength."""
+    first = len(y) - (0 if dev else len(y) // 5)
+    dev = dev or (X[first:], y[first:])
+    found = {}
+    for l2 in GRID:
+        crf = CRF(l2=l2).fit(X[:first], y[:first])
+        found[l2] = float(crf.log_probability(*dev).mean())
+    return found
+
+
+@pytest.mark.parametrize("with_dev", [False, True])
+def test_the_strength_that_makes_held_out_data_most_likely(with_dev: bool) -> None:
+    X, y = noisy()
+    dev = noisy(90) if with_dev else None
+    dev = (dev[0][60:], dev[1][60:]) if dev else None
+    crf = CRF(l2="auto").fit(X, y, dev=dev)
+    expected = held_out_likelihoods(X, y, dev)
+    assert crf.l2_ == max(expected, key=expected.__getitem__)
+    assert crf.l2_ not in (GRID[0], GRID[-1])
+    for trial in crf.l2_search_.trials:
+        assert trial.log_likelihood == pytest.approx(expected[trial.l2], rel=2e-3)
+    assert len(crf.l2_search_.trials) < len(GRID)
+    n_trained = 60 if with_dev else 48
+    assert (crf.l2_search_.n_trained, crf.l2_search_.n_held_out) == (n_trained, 30 if with_dev else 12)
+    assert crf.l2_search_.reason.startswith(
+        f"l2 {crf.l2_:g} made {crf.l2_search_.n_held_out} held-out sequences"
+    )
+
+
+def test_the_model_is_that_of_the_strength_that_was_found() -> None:
+    X, y = noisy()
+    crf = CRF(l2="auto", n_threads=3).fit(X, y)
+    assert crf.l2 == "auto"
+    assert isinstance(crf.l2_, float)
+    assert np.array_equal(crf.weights_, CRF(l2=crf.l2_, n_threads=1).fit(X, y).weights_)
+    assert CRF(l2=0.5).fit(X, y).l2_ == 0.5
+
+
+def test_files_and_pickles_have_the_strength(tmp_path: Path) -> None:
+    X, y = noisy()
+    crf = CRF(l2="auto").fit(X, y)
+    crf.save(tmp_path / "m.crf")
+    loaded = crfkit.load(tmp_path / "m.crf")
+    assert (loaded.l2, loaded.l2_) == (crf.l2_, crf.l2_)
+    copied = pickle.loads(pickle.dumps(crf))
+    assert (copied.l2, copied.l2_) == ("auto", crf.l2_)
+
+
+def test_a_resumed_run_finds_the_same(tmp_path: Path) -> None:
+    X, y = noisy()
+    expected, path = CRF(l2="auto").fit(X, y), tmp_path / "run"
+    CRF(l2="auto").fit(X, y, checkpoint=Checkpoint(path, every=1), callback=lambda step: step.iteration == 2)
+    resumed = CRF(l2="auto").fit(X, y, checkpoint=Checkpoint(path, resume=True))
+    assert np.array_equal(resumed.weights_, expected.weights_)
+
+
+@pytest.mark.parametrize("structure", [None, Patterns(["B-PER I-PER O"]), Segments()])
+@pytest.mark.parametrize("options", [{}, {"optimizer": SGD(5, rate=0.1)}])
+def test_structures_costs_weights_and_allowed_labels(structure: Any, options: Any) -> None:
+    X, y = corpus()
+    crf = CRF(**({} if structure is None else {"structure": structure}), **options, l2="auto")
+    allowed = [[None] * len(labels) for labels in y]
+    crf.fit(X, y, sample_weight=[1.0, 2.0] * 30, allowed=allowed, costs=1.0)
+    assert crf.l2_ in GRID
+
+
+def test_labels_of_held_out_sequences_that_are_new() -> None:
+    """They are taken for unknown in the search, and are labels of the model."""
+    X, y = noisy()
+    y[-1] = ["new"] * 4
+    assert "new" in CRF(l2="auto").fit(X, y).classes_
+
+
+def test_partial_fit_keeps_the_strength() -> None:
+    X, y = noisy()
+    crf = CRF(l2="auto").partial_fit(X, y)
+    found = crf.l2_
+    assert found in GRID
+    assert crf.partial_fit(X[:3], y[:3]).l2_ == found
+
+
+def test_time_budget_counts_the_search() -> None:
+    X, y = noisy()
+    crf = CRF(l2="auto").fit(X, y, time_budget=1e-6)
+    assert crf.n_iter_ <= 1
+
+
+@pytest.mark.parametrize(
+    ("crf", "kind", "message"),
+    [
+        (
+            CRF(l2="best"),
+            ArgumentError,
+            "l2 is 'best', expected a number, a dict of block names to numbers, or 'auto'",
+        ),
+        (CRF(l2="auto", optimizer=AveragedPerceptron()), UnsupportedError, "which has no penalty"),
+        (CRF(Lattice(), l2="auto"), UnsupportedError, "which .*Lattice"),
+    ],
+)
+def test_what_has_no_strength(crf: CRF, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        crf.fit(*noisy())
+
+
+def test_too_few_sequences() -> None:
+    X, y = noisy(9)
+    with pytest.raises(ArgumentError, match="needs at least 10 sequences, got 9"):
+        CRF(l2="auto").fit(X, y)
+    with pytest.raises(ValueError, match="9 sequences but y has 8"):
+        CRF(l2="auto").fit(X, y[:8])
