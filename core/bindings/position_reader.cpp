@@ -133,12 +133,15 @@ void PositionReader::let_signals_in() {
     if (PyErr_CheckSignals() < 0) throw nb::python_error();
 }
 
-void PositionReader::read_sequences(PyObject* sequences) {
+void PositionReader::read_sequences(PyObject* sequences, const std::function<void(FeatureWriter&)>& after) {
     const Held list(list_of(sequences, "a list of sequences"), writer_);
     for (Py_ssize_t n = 0; n < PySequence_Fast_GET_SIZE(list.ptr()); ++n) {
-        const Held sequence(nb::borrow(PySequence_Fast_GET_ITEM(list.ptr(), n)), writer_);
-        read_sequence(sequence.ptr());
+        {
+            const Held sequence(nb::borrow(PySequence_Fast_GET_ITEM(list.ptr(), n)), writer_);
+            read_sequence(sequence.ptr());
+        }
         sequence_ptr_.push_back(writer_.n_positions());
+        if (after) after(writer_);
     }
 }
 
@@ -176,7 +179,7 @@ void PositionReader::read_other_position(PyObject* position) {
     if (PyBytes_Check(position) || position == Py_None) complain_of("a list of strings or a dict", position);
     if (is_array(position)) {
         read_array(nullptr, position);
-    } else if (PyDict_Check(position) || (!writer_.copies() && has(position, "items"))) {
+    } else if (PyDict_Check(position) || (!names_only_ && has(position, "items"))) {
         read_mapping(position);  // python-crfsuite knows dicts alone, and takes the keys of other mappings
     } else if (has(position, "tocsr")) {
         read_sparse(nullptr, position);
@@ -310,7 +313,7 @@ void PositionReader::push_number(PyObject* key, double value) {
 // For names alone, False is the number 0, as in python-crfsuite: training then has a weight for the
 // attribute.
 void PositionReader::push_truth(PyObject* key, bool truth) {
-    if (truth || writer_.copies()) push_number(key, truth ? 1.0 : 0.0);
+    if (truth || names_only_) push_number(key, truth ? 1.0 : 0.0);
 }
 
 double PositionReader::finite(PyObject* number, PyObject* key) {
@@ -336,7 +339,7 @@ void PositionReader::read_array(PyObject* key, PyObject* array) {
         const Held names(row.attr("tolist")(), writer_);
         return key ? read_flags(key, names.ptr()) : read_names(names.ptr());
     }
-    if (writer_.copies()) complain_of("strings as features", array);  // names only
+    if (names_only_) complain_of("strings as features", array);  // names only
     const nb::object block = to_python(full_name(key));
     if (!dense_.contains(block)) dense_[block] = nb::make_tuple(nb::list(), nb::list());
     const nb::object entry = dense_[block];
@@ -367,9 +370,9 @@ NamedPositions read_named_positions(PyObject* sequence) {
     return names;
 }
 
-nb::tuple PositionReader::finish() {
+nb::tuple PositionReader::finish(FeatureArrays found) {
     const nb::object sequence_ptr = new_array(std::move(sequence_ptr_));
-    const nb::tuple lists = to_python(writer_.finish());
+    const nb::tuple lists = to_python(std::move(found));
     return nb::make_tuple(sequence_ptr, lists[0], lists[1], lists[2], dense_);
 }
 

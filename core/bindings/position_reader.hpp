@@ -1,6 +1,8 @@
 // Reads the positions of Python sequences: lists of strings, dicts, rows of numbers.
 #pragma once
 
+#include <functional>
+
 #include "bindings/python_objects.hpp"
 #include "text/feature_writer.hpp"
 
@@ -27,13 +29,18 @@ inline constexpr double largest_value = 1e20;
 class PositionReader {
   public:
     PositionReader(Vocabulary& vocabulary, bool grow) : writer_(vocabulary, grow) {}
-    explicit PositionReader(NamedPositions& names) : writer_(names) {}  // throws on rows of numbers
+    // names_only: as python-crfsuite reads them; throws on rows of numbers.
+    explicit PositionReader(NamedPositions& names, bool names_only = true)
+        : writer_(names), names_only_(names_only) {}
 
-    void read_sequences(PyObject* sequences);
+    // Calls after(writer) behind each sequence, when nothing points into Python's memory if names are copied.
+    void read_sequences(PyObject* sequences, const std::function<void(FeatureWriter&)>& after = {});
     void read_sequence(PyObject* sequence);
 
     // (sequence_ptr, position_ptr, ids, values or None, {block: (positions, rows)})
-    nanobind::tuple finish();
+    nanobind::tuple finish() { return finish(writer_.finish()); }
+    // The same where the names were looked up elsewhere.
+    nanobind::tuple finish(FeatureArrays found);
 
   private:
     class Held;
@@ -62,6 +69,7 @@ class PositionReader {
     [[noreturn]] void complain_of(const std::string& expected, PyObject* given) const;
 
     FeatureWriter writer_;
+    bool names_only_ = false;
     std::vector<std::int64_t> sequence_ptr_{0};
     std::string prefix_;         // of the names inside a nested dict, "ctx:"
     std::int64_t position_ = 0;  // within its sequence

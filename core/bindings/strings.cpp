@@ -1,14 +1,20 @@
 // Vocabulary, the readers of user input, and which features were seen with which labels.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
+#include <vector>
 
+#include "base/threads.hpp"
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
 #include "bindings/position_reader.hpp"
 #include "bindings/python_objects.hpp"
 #include "data/seen_pairs.hpp"
+#include "text/named_positions.hpp"
+#include "text/row_extraction.hpp"
 #include "text/vocabulary.hpp"
 
 namespace nb = nanobind;
@@ -69,10 +75,66 @@ void bind_vocabulary(nb::module_& m) {
             "blob"_a, "lengths"_a, "The inverse of to_bytes; ValueError for anything else.");
 }
 
-nb::tuple encode_positions(nb::handle sequences, Vocabulary& vocabulary, bool grow) {
-    PositionReader reader(vocabulary, grow);
-    reader.read_sequences(sequences.ptr());
-    return reader.finish();
+// Names that were copied while the lock was held, to be looked up by several threads without it.
+class NamedBlocks {
+  public:
+    NamedBlocks(const Vocabulary& vocabulary, int n_threads)
+        : vocabulary_(vocabulary), n_threads_(n_threads) {
+        blocks_.push_back(std::make_unique<NamedPositions>());
+    }
+    NamedPositions& last() { return *blocks_[n_full_]; }
+    // After each sequence: the next one is read into another block if this one is full.
+    void go_on(FeatureWriter& writer) {
+        if (last().n_positions() < positions_per_block) return;
+        if (++n_full_ == static_cast<std::size_t>(blocks_per_thread * n_threads_)) look_up();
+        if (n_full_ == blocks_.size()) blocks_.push_back(std::make_unique<NamedPositions>());
+        writer.redirect(last());
+    }
+    FeatureArrays finish() {
+        ++n_full_;
+        look_up();
+        FeatureArrays all = unlocked([&] { return joined(std::move(found_), n_threads_); });
+        const auto is_one = [](double value) { return value == 1.0; };
+        if (std::all_of(all.values.begin(), all.values.end(), is_one)) all.values = {};
+        return all;
+    }
+
+  private:
+    static constexpr std::int64_t positions_per_block = 2048;
+    static constexpr int blocks_per_thread = 4;
+
+    void look_up() {
+        const std::size_t first = found_.size();
+        found_.resize(first + n_full_);
+        unlocked([&] {
+            parallel_for(static_cast<std::int64_t>(n_full_), n_threads_, [&](std::int64_t n, int) {
+                found_[first + n] = blocks_[n]->look_up(vocabulary_);
+                blocks_[n]->clear();
+            });
+        });
+        n_full_ = 0;
+    }
+
+    const Vocabulary& vocabulary_;
+    int n_threads_;
+    std::size_t n_full_ = 0;
+    std::vector<std::unique_ptr<NamedPositions>> blocks_;
+    std::vector<FeatureArrays> found_;
+};
+
+// A vocabulary that grows does so in the order of the names, on one thread.
+nb::tuple encode_positions(nb::handle sequences, Vocabulary& vocabulary, bool grow, int n_threads) {
+    constexpr Py_ssize_t few = 64;  // sequences, of which other threads would hardly help to read the names
+    const bool short_list = is_list_or_tuple(sequences.ptr()) && items_of(sequences.ptr()).second < few;
+    if (grow || n_threads == 1 || short_list) {
+        PositionReader reader(vocabulary, grow);
+        reader.read_sequences(sequences.ptr());
+        return reader.finish();
+    }
+    NamedBlocks blocks(vocabulary, n_threads);
+    PositionReader reader(blocks.last(), false);
+    reader.read_sequences(sequences.ptr(), [&](FeatureWriter& writer) { blocks.go_on(writer); });
+    return reader.finish(blocks.finish());
 }
 
 nb::tuple arrays_of(SeenPairs&& seen) {
@@ -148,7 +210,7 @@ void bind_strings(nb::module_& m) {
     bind_complaint(m);
     bind_vocabulary(m);
     m.attr("LARGEST_VALUE") = largest_value;
-    m.def("encode_positions", &encode_positions, "sequences"_a, "vocabulary"_a, "grow"_a,
+    m.def("encode_positions", &encode_positions, "sequences"_a, "vocabulary"_a, "grow"_a, "n_threads"_a = 1,
           "(sequence_ptr, position_ptr, ids, values or None, {block: (positions, rows)}) of lists of "
           "positions.");
     bind_lists(m);

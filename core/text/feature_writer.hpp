@@ -28,6 +28,8 @@ class FeatureWriter {
         if (n_waiting_ == batch) flush();
         put(name, value);
     }
+    // Hands the names of further positions to another object, for a writer without a vocabulary.
+    void redirect(NamedPositions& names) { names_ = &names; }
     // Whether names are copied by push() already.
     bool copies() const { return names_ != nullptr; }
     // Space for `most` bytes, valid until the next call of any method but push_composed.

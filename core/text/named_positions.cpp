@@ -10,6 +10,13 @@ NamedPositions::NamedPositions() {  // enough for a sentence
     ends_.reserve(1024);
 }
 
+void NamedPositions::clear() {
+    bytes_.clear();
+    ends_.resize(1);
+    values_.clear();
+    position_ptr_.resize(1);
+}
+
 void NamedPositions::compact() {
     bytes_.shrink_to_fit();
     ends_.shrink_to_fit();

@@ -21,6 +21,8 @@ class NamedPositions {
     }
     void end_position() { position_ptr_.push_back(size()); }
 
+    // Forgets all positions, and keeps the memory.
+    void clear();
     // Frees the memory that is kept for more names.
     void compact();
 

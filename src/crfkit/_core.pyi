@@ -667,7 +667,7 @@ class LexiconTable:
     def values(self, tokens: Iterable[str], list: int) -> list[str | None]: ...
 
 def encode_positions(
-    sequences: Iterable[Any], vocabulary: Vocabulary, grow: bool
+    sequences: Iterable[Any], vocabulary: Vocabulary, grow: bool, n_threads: int = 1
 ) -> tuple[Int64s, Int64s, Int32s, Float64s | None, dict[str, tuple[list[int], list[npt.NDArray[Any]]]]]: ...
 
 class NamedPositions:

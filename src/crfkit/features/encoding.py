@@ -122,7 +122,7 @@ class Encoder:
             if self.template is not None:
                 return self._extract(self.template, sequences, n_threads, grow=grow)
             if all(type(sequence) in (list, tuple) for sequence in sequences):
-                return self._encode_positions(sequences, grow=grow)
+                return self._encode_positions(sequences, n_threads, grow=grow)
             return self._encode_blocks(sequences, grow=grow)
         except _core.InvalidInput as complaint:
             raise FeatureError(str(complaint)) from None
@@ -199,10 +199,10 @@ class Encoder:
             self.n_columns, self.more_columns = 1, True
         return Dataset(sequence_ptr, FeatureList(*on_labels[1:4]), FeatureList(*on_arcs[1:4]))
 
-    def _encode_positions(self, sequences: Sequence[Any], *, grow: bool) -> Dataset:
+    def _encode_positions(self, sequences: Sequence[Any], n_threads: int, *, grow: bool) -> Dataset:
         """Sequences that are all lists of positions: one call."""
         sequence_ptr, position_ptr, ids, values, rows = _core.encode_positions(
-            sequences, self.vocabulary, grow
+            sequences, self.vocabulary, grow, n_threads
         )
         pieces = {name: _pieces(*block) for name, block in rows.items()}
         dense = self._dense(pieces, sequence_ptr, grow=grow)
