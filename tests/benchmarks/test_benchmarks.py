@@ -16,6 +16,7 @@ from benchmarks import (
     ablation,
     bigrams,
     chain,
+    column_files,
     costs,
     curves,
     decoding,
@@ -32,7 +33,7 @@ from benchmarks import (
     two_builds,
     use_log,
 )
-from crfkit import SGD, SpanningTree
+from crfkit import SGD, SpanningTree, Template
 from crfkit.inference import TreeBatch
 from tests.needs import needs_rival
 
@@ -332,3 +333,16 @@ def test_quick_run_of_explanations(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.count("| explain |") == 6
     assert printed.count("| explain_span |") == 5
     assert printed.count("| explain_arc |") == 2
+
+
+def test_the_template_of_column_files_has_the_features_of_the_lists() -> None:
+    template = Template.parse(column_files.template_text())
+    assert [template.expand([row[:2] for row in ROWS], i)[0] for i in range(3)] == tasks.crfpp_features(ROWS)
+
+
+@pytest.mark.skipif(find_corpus("conll2000", "train.txt") is None, reason="CoNLL-2000 is not on this machine")
+def test_quick_run_of_column_files(capsys: pytest.CaptureFixture[str]) -> None:
+    column_files.main(["--quick", "--threads", "1", "2"])
+    text = capsys.readouterr().out
+    assert "| crfkit, column file | 1 |" in text
+    assert "| crfkit, lists of features | 2 |" in text

@@ -1,13 +1,18 @@
 """Column files as a model sees them: the input columns, and the label column apart."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crfkit.cli.streams import ArrivingLines, open_input
 from crfkit.data import AttributeSequence, ColumnSequence, is_conllu, read_attributes, read_columns
 from crfkit.errors import InputError
+
+if TYPE_CHECKING:
+    from crfkit.features import ColumnRows
 
 Row = tuple[str, ...]
 Allowed = list[frozenset[str] | None]  # the labels allowed at each position; None: all
@@ -19,10 +24,89 @@ _BLANK = re.compile(r"[ \t]")
 class Example(NamedTuple):
     """One sequence of a column file, or of a file of attributes."""
 
-    inputs: list[Any]  # [T] the columns without the label (Row), or the attributes
+    inputs: Sequence[Any]  # [T] the columns without the label (Row), or the attributes
     labels: list[str] | None  # [T], or None where the file has no label column
-    origin: ColumnSequence | AttributeSequence  # where it was read, for complaints and for writing it again
+    origin: (
+        ColumnSequence | AttributeSequence | ColumnPlace
+    )  # where it was read, for complaints and for writing it again
     allowed: Allowed | None = None  # [T], or None where the file has no column of allowed labels
+
+
+class ColumnPlace:
+    """What a `ColumnSequence` says of itself, for a sequence of `ColumnRows`: looked up when it is asked for."""
+
+    comments: Sequence[str] = ()
+    lines: Sequence[str] = ()
+
+    def __init__(self, rows: ColumnRows, n: int) -> None:
+        self._rows = rows
+        self._n = n
+
+    @property
+    def rows(self) -> list[Row]:
+        """All columns of each position."""
+        return self._rows.all_columns(self._n)
+
+    @property
+    def separator(self) -> str:
+        """What separates the columns."""
+        return self._rows.separator
+
+    def place(self, position: int) -> str:
+        """Where a position was read, as `file:line`."""
+        return self._rows.place(self._n, position)
+
+
+class _Inputs(Sequence[Any]):
+    """The rows of one sequence of `ColumnRows`, made when one of them is asked for."""
+
+    def __init__(self, rows: ColumnRows, n: int, length: int) -> None:
+        self._rows, self._n, self._length = rows, n, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows[self._n])
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._rows[self._n][i]
+
+
+class ColumnExamples(Sequence[Example]):
+    """The sequences of a file with labels, read by the core; examples are made when they are asked for."""
+
+    def __init__(self, rows: ColumnRows) -> None:
+        self.rows = rows
+        self.labels = rows.labels or []  # [N]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Example]:
+        return map(self._example, range(len(self)))
+
+    def __getitem__(self, n: Any) -> Any:
+        if isinstance(n, slice):
+            return [self._example(k) for k in range(*n.indices(len(self)))]
+        return self._example(range(len(self))[n])
+
+    def _example(self, n: int) -> Example:
+        labels = self.labels[n]
+        return Example(_Inputs(self.rows, n, len(labels)), labels, ColumnPlace(self.rows, n))
+
+
+def read_column_examples(path: Path, *, separator: str | None, **options: Any) -> ColumnExamples:
+    """What `read_labelled` gives, by the core; options and errors are the same."""
+    from crfkit.features import ColumnRows
+
+    rows = ColumnRows.read(path, separator=separator)
+    _check_labelled(rows.all_columns(0), rows.place(0), separator=separator, **options)
+    examples = ColumnExamples(rows.with_labels(options["label_column"]))
+    for n, labels in enumerate(examples.labels):
+        if "" in labels:
+            check_label("", rows.place(n, labels.index("")))
+    return examples
 
 
 def read_labelled(
@@ -39,30 +123,49 @@ def read_labelled(
     expected (`conllu`).
     """
     for n, sequence in enumerate(_sequences(path, separator)):
-        if n == 0 and not conllu and is_conllu(sequence.rows):
-            raise InputError(
-                f"{_looks_like_conllu(sequence.place(0))}: train on it with crfkit train-tagger (a tagger), train-parser "
-                "(a parser) or pipeline train (both); --plain-columns reads it as columns like any other"
+        if n == 0:  # all rows have as many columns as the first one
+            _check_labelled(
+                sequence.rows,
+                sequence.place(0),
+                label_column=label_column,
+                separator=separator,
+                n_columns=n_columns,
+                conllu=conllu,
             )
-        found = len(sequence.rows[0])
-        separated = "" if separator is None else f", separated by {_name_separator(separator)}"
-        if found == 1:
-            raise InputError(
-                f"{sequence.place(0)}: found one column, expected one word a line, with input columns and a label column"
-                f"{separated or ' between tabs or blanks (--separator names another separator)'}"
-            )
-        if n_columns is not None and found != n_columns:
-            raise InputError(
-                f"{sequence.place(0)}: found {_columns(found)}, expected {n_columns} as in the training file{separated}"
-            )
-        if not -found <= label_column < found:
-            raise InputError(
-                f"{sequence.place(0)}: there is no label column {label_column}, found {_columns(found)}"
-            )
-        example = _split(sequence, label_column % found)
+        example = _split(sequence, label_column % len(sequence.rows[0]))
         for position, label in enumerate(example.labels or ()):
             check_label(label, sequence.place(position))
         yield example
+
+
+def _check_labelled(
+    rows: list[Row],
+    place: str,
+    *,
+    label_column: int,
+    separator: str | None,
+    n_columns: int | None = None,
+    conllu: bool = False,
+) -> None:
+    """Refuse a file by the rows of its first sequence, which stands at `place`."""
+    if not conllu and is_conllu(rows):
+        raise InputError(
+            f"{_looks_like_conllu(place)}: train on it with crfkit train-tagger (a tagger), train-parser "
+            "(a parser) or pipeline train (both); --plain-columns reads it as columns like any other"
+        )
+    found = len(rows[0])
+    separated = "" if separator is None else f", separated by {_name_separator(separator)}"
+    if found == 1:
+        raise InputError(
+            f"{place}: found one column, expected one word a line, with input columns and a label column"
+            f"{separated or ' between tabs or blanks (--separator names another separator)'}"
+        )
+    if n_columns is not None and found != n_columns:
+        raise InputError(
+            f"{place}: found {_columns(found)}, expected {n_columns} as in the training file{separated}"
+        )
+    if not -found <= label_column < found:
+        raise InputError(f"{place}: there is no label column {label_column}, found {_columns(found)}")
 
 
 def read_for_model(

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.columns import Example, check_label, check_labels, read_attribute_examples, read_labelled
+from crfkit.cli.columns import (
+    ColumnExamples,
+    Example,
+    check_label,
+    check_labels,
+    read_attribute_examples,
+    read_column_examples,
+    read_labelled,
+)
 from crfkit.cli.constraints import (
     allowed_column_option,
     allowed_of,
@@ -26,6 +34,7 @@ from crfkit.cli.options import l1_option, model_option, optimizer_of, training_o
 from crfkit.cli.progress import Display
 from crfkit.cli.resources import bundle_option, open_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
+from crfkit.cli.streams import open_input
 from crfkit.cli.structures import structure_of, structure_options
 from crfkit.errors import InputError
 
@@ -61,7 +70,9 @@ def train(
     return fit(model, *_inputs_and_labels(examples), allowed=allowed_of(examples, known), **settings)
 
 
-def _inputs_and_labels(examples: Sequence[Example]) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
+def _inputs_and_labels(examples: Sequence[Example]) -> tuple[Sequence[Any], list[list[str]]]:
+    if isinstance(examples, ColumnExamples):
+        return examples.rows, examples.labels
     return [example.inputs for example in examples], [example.labels or [] for example in examples]
 
 
@@ -268,10 +279,10 @@ def read_files(
     dev: Path | None,
     options: dict[str, Any],
     counted: Callable[[Iterator[Example]], Iterator[Example]] = iter,
-) -> tuple[list[Example], list[Example] | None, dict[str, Any]]:
+) -> tuple[Sequence[Example], Sequence[Example] | None, dict[str, Any]]:
     """The training file, the held-out one, and how the model is to read files: label column and separator.
 
-    Sequences pass through `counted` one by one.
+    Sequences pass through `counted` one by one, unless the core reads them.
     """
     column, label_column = options["allowed_column"], options["label_column"]
     if options["attributes"]:
@@ -279,15 +290,18 @@ def read_files(
     reading = {"label_column": label_column, "separator": options["separator"]}
     # Whoever writes a template, or patterns, says which columns of CoNLL-U it reads.
     conllu = any(options[name] for name in ("template", "wapiti_patterns", "plain_columns"))
-    examples = list(counted(read_labelled(file, conllu=conllu, **reading)))
+    natively = column is None and options["structure"] == "chain"
+
+    def read(path: Path, **more: Any) -> Sequence[Example]:
+        if natively and isinstance(source := open_input(str(path)), Path):
+            return read_column_examples(source, conllu=conllu, **reading, **more)
+        return list(counted(read_labelled(path, conllu=conllu, **reading, **more)))
+
+    examples = read(file)
     n_columns = len(examples[0].inputs[0]) + 1
     if reading["separator"] is None:
         reading["separator"] = examples[0].origin.separator
-    held_out = (
-        None
-        if dev is None
-        else list(counted(read_labelled(dev, n_columns=n_columns, conllu=conllu, **reading)))
-    )
+    held_out = None if dev is None else read(dev, n_columns=n_columns)
     if column is not None:
         examples = list(take_allowed(examples, column, label_column, training=True))
         examples = list(check_known(examples, _labels(examples)))

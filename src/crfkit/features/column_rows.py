@@ -75,6 +75,14 @@ class ColumnRows(Sequence[list[Row]]):
             pass
         raise FileFormatError(f"{name}: the file cannot be read")  # not reached: the part has an error
 
+    def with_labels(self, label_column: int) -> ColumnRows:
+        """The same rows, with another column as the labels."""
+        return ColumnRows(self._rows, self.source, label_column)
+
+    def all_columns(self, n: int) -> list[Row]:
+        """The rows of sequence n with all columns of the file, the label too."""
+        return self._rows.rows(n, [*range(self._rows.n_columns)])
+
     @property
     def separator(self) -> str:
         """What separates the columns: a tab, a blank (for runs of blanks and tabs), or the one asked for."""
