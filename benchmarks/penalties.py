@@ -16,7 +16,7 @@ from benchmarks.decoding import TASKS, read_task
 from benchmarks.table import grid
 from crfkit import CRF
 
-GRID = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
+GRID = (10.0, 3.0, 1.0, 0.3, 0.1)
 QUICK = 200  # sentences of each file
 
 
@@ -30,7 +30,9 @@ def rows_of(task: str, limit: int | None) -> list[list[str]]:
         begin = time.process_time()
         start = CRF(features=features, l2=l2, n_threads=1).fit(*train, start=None if l2 == "auto" else start)
         seconds = time.process_time() - begin
-        likelihood = float(start.log_probability(*dev).mean()) if not limit else float("nan")
+        known = set(start.classes_)
+        gold = [[label if label in known else None for label in labels] for labels in dev.y]
+        likelihood = float(start.log_probability(dev.X, gold).mean())
         name = f"auto: {start.l2_:g}" if l2 == "auto" else f"{l2:g}"
         figures = [f"{100 * start.score(*dev):.2f}", f"{likelihood:.3f}", f"{seconds:.1f}"]
         rows.append([task, name, *figures])

@@ -23,6 +23,7 @@ from benchmarks import (
     explanations,
     morphology,
     orders,
+    penalties,
     projective_trees,
     projectivity,
     segments,
@@ -31,6 +32,7 @@ from benchmarks import (
     tasks,
     trees,
     two_builds,
+    unlabelled,
     use_log,
 )
 from crfkit import SGD, SpanningTree, Template
@@ -314,6 +316,19 @@ def test_decodings_have_the_highest_expected_figures(capsys: pytest.CaptureFixtu
     found = {row[1]: (float(row[2]), float(row[4])) for row in rows}
     assert max(found, key=lambda decode: found[decode][0]) == "marginal"
     assert max(found, key=lambda decode: found[decode][1]) == "f1"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="the corpus is not here")
+def test_quick_runs_of_penalties_and_few_labels(capsys: pytest.CaptureFixture[str]) -> None:
+    penalties.main(["--quick", "--task", "spanish"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert rows[-1][1].startswith("auto: ")
+    assert float(rows[-1][2]) > 30
+    unlabelled.main(["--quick", "--language", "spanish"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[2] for row in rows][2:] == ["self_train", "tri_train"]
+    assert all(float(row[3]) > 20 for row in rows)
 
 
 @pytest.mark.skipif(

@@ -1,5 +1,6 @@
 """What a user trains, saves and loads."""
 
+from crfkit.models.averaging import average_models
 from crfkit.models.column_tagging import ColumnTagger
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
@@ -47,9 +48,11 @@ from crfkit.models.training.data_warnings import MissingColumns, UninformativeDa
 from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postpone_signals, terminable
 from crfkit.models.training.merged_objective import MergedObjective, choose_objective
+from crfkit.models.training.penalty_search import PenaltySearch, PenaltyTrial
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback, Report
 from crfkit.models.training.seconds_left import SecondsLeft
 from crfkit.models.training.sharded_data import Shard, ShardedData
+from crfkit.models.unlabelled import agreed_labels, self_train, sure_labels, tri_train
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.word_segmenter import Word, WordSegmenter
 
@@ -78,6 +81,8 @@ __all__ = [
     "Pace",
     "ParameterView",
     "Parser",
+    "PenaltySearch",
+    "PenaltyTrial",
     "Progress",
     "ProgressCallback",
     "Report",
@@ -99,7 +104,9 @@ __all__ = [
     "UnsavableModel",
     "Word",
     "WordSegmenter",
+    "agreed_labels",
     "assemble",
+    "average_models",
     "check_no_folder",
     "check_writable",
     "choose_objective",
@@ -127,11 +134,14 @@ __all__ = [
     "replacing",
     "save_elsewhere",
     "score_nbest",
+    "self_train",
     "setting",
     "split_parts",
+    "sure_labels",
     "terminable",
     "transition_weights",
     "trellis_sizes",
+    "tri_train",
     "unpack_texts",
     "write_model_file",
 ]

@@ -119,6 +119,45 @@ def widen(feature_map: FeatureMap, labels: Labels, old: FeatureMap, old_labels: 
     )
 
 
+def join_maps(
+    maps: Sequence[tuple[Encoder, FeatureMap, Labels]], encoder: Encoder, labels: Labels
+) -> FeatureMap:
+    """A feature map with the weights of all these, without facets, for an encoder and labels that have all of theirs."""
+    L = len(labels)
+    pairs, triples, arcs, bigrams = ([np.zeros(0, np.int64)] for _ in range(4))
+    place = {label: b for b, label in enumerate(labels.classes)}
+    for old_encoder, old, old_labels in maps:
+        ids = np.array([*(place[label] for label in old_labels.classes), L])
+        states = _feature_ids(old_encoder.vocabulary, encoder.vocabulary)
+        of_arcs = _feature_ids(old_encoder.arc_vocabulary, encoder.arc_vocabulary)
+        pairs.append(make_keys(_owners(old.pair_ptr, states), ids[old.pair_labels], L))
+        before, after = np.divmod(old.arc_triples, max(old.n_labels, 1))
+        triples.append(make_keys(_owners(old.arc_ptr, of_arcs), make_keys(ids[before], ids[after], L), L * L))
+        arcs.append(make_keys(ids[old.arc_before], ids[old.arc_after], L + 1))
+        if old.bigrams is not None:
+            bigrams.append(make_keys(ids[old.bigrams[0]], ids[old.bigrams[1]], L + 1))
+    none = np.zeros(0, np.int64)
+    pair_ptr, pair_labels = _union(np.concatenate(pairs), none, len(encoder.vocabulary), L)
+    arc_ptr, arc_triples = _union(np.concatenate(triples), none, len(encoder.arc_vocabulary), L * L)
+    before, after = (ids.astype(np.int32) for ids in np.divmod(np.unique(np.concatenate(arcs)), L + 1))
+    listed = None
+    if all(old.bigrams is not None for _, old, _ in maps):  # else all transitions exist
+        found = np.divmod(np.unique(np.concatenate(bigrams)), L + 1)
+        listed = found[0].astype(np.int32), found[1].astype(np.int32)
+    return replace(
+        maps[0][1],
+        n_labels=L,
+        pair_ptr=pair_ptr,
+        pair_labels=pair_labels,
+        arc_before=before,
+        arc_after=after,
+        arc_ptr=arc_ptr,
+        arc_triples=arc_triples,
+        bigrams=listed,
+        soft=listed is not None and any(old.soft for _, old, _ in maps),
+    )
+
+
 def _outcomes(feature_map: FeatureMap, labels: Labels) -> list[Hashable]:
     """What features and transitions score, in the order of their ids: labels, the start and end, then facets."""
     facets = () if feature_map.facets is None else feature_map.facets.names

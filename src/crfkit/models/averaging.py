@@ -1,0 +1,100 @@
+"""The mean of several trained models."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crfkit.arrays import Float64s
+from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
+from crfkit.features import Labels, Vocabulary
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.crf import CRF
+from crfkit.models.potentials import FeaturePotentials
+from crfkit.models.training.warm_start import join_maps
+from crfkit.optimizers import History
+
+
+def average_models(models: Iterable[CRF[Any]], weights: npt.ArrayLike | None = None) -> CRF[Any]:
+    """The model whose weights are the mean of those of several models, or their sum by `weights`, which sum up to 1.
+
+    A weight is known by what it scores: features, labels and transitions may differ from model to model, and what a model
+    does not have counts as 0. Models with weights beside those of features (patterns, segments, feature functions) must
+    have the same ones. The score of a label sequence is the mean of its scores.
+
+    >>> X, y = [[["a"], ["b"]], [["b"], ["c"]]], [["A", "B"], ["B", "C"]]
+    >>> mean = average_models([CRF().fit(X[:1], y[:1]), CRF().fit(X[1:], y[1:])])
+    >>> mean.classes_, mean.predict(X)
+    (['A', 'B', 'C'], [['A', 'B'], ['B', 'C']])
+    """
+    given = list(models)
+    if not given or not all(isinstance(model, CRF) for model in given):
+        kinds = ", ".join(sorted({type(model).__name__ for model in given})) or "none"
+        raise ArgumentError(f"models are {kinds}, expected at least one trained CRF")
+    shares = _read_shares(weights, len(given))
+    every = [(model._get_model(), model.weights_) for model in given]
+    target = _join([model for model, _ in every])
+    mean = np.zeros(target.n_weights)
+    for share, (model, values) in zip(shares, every, strict=True):
+        mean += share * target.transfer_weights(model, values)
+    crf: CRF[Any] = CRF(**given[0].get_params(deep=False))
+    crf._l2 = given[0].l2_
+    crf._set_model(target, mean)
+    crf.history_, crf.n_iter_, crf._metadata = History(), 0, {}
+    crf.stop_message_ = f"the mean of {len(given)} models"
+    crf.optimizer_, crf.optimizer_reason_ = given[0].optimizer_, "the model is a mean of others"
+    return crf
+
+
+def _read_shares(weights: npt.ArrayLike | None, n: int) -> list[float]:
+    if weights is None:
+        return [1 / n] * n
+    found = np.asarray(weights, dtype=np.float64)
+    if found.shape != (n,):
+        raise ShapeError(f"weights has the shape {found.shape}, expected ({n},): one for each model")
+    if not np.isfinite(found).all() or abs(float(found.sum()) - 1) > 1e-9:
+        raise ArgumentError(f"weights are {found.tolist()}, expected numbers that sum up to 1")
+    return [float(share) for share in found]
+
+
+def _join(models: Sequence[ChainModel]) -> ChainModel:
+    """A model, without weights, that has all that these have."""
+    first = models[0]
+    if all(_has_same_weights(first, other) for other in models[1:]):
+        return first
+    for model in models:
+        potentials, map_ = model.potentials, model.potentials.feature_map
+        alike = map_.dense == first.potentials.feature_map.dense and map_.facets is None
+        same_template = potentials.encoder.template == first.potentials.encoder.template
+        if type(potentials) is not FeaturePotentials or not alike or not same_template or model.dictionary:
+            raise UnsupportedError(
+                "the models have different weights, and templates, dense blocks, facets, patterns, segments, tag "
+                "dictionaries or feature functions beside them; expected models of the same features"
+            )
+    labels = Labels.learn([model.labels.classes for model in models])
+    names = [_union(m.potentials.encoder.vocabulary for m in models)]
+    names.append(_union(m.potentials.encoder.arc_vocabulary for m in models))
+    encoder = replace(first.potentials.encoder, vocabulary=names[0], arc_vocabulary=names[1])
+    maps = [(m.potentials.encoder, m.potentials.feature_map, m.labels) for m in models]
+    return replace(
+        first, labels=labels, potentials=FeaturePotentials(encoder, join_maps(maps, encoder, labels))
+    )
+
+
+def _has_same_weights(first: ChainModel, other: ChainModel) -> bool:
+    if first.n_weights != other.n_weights or type(first.potentials) is not type(other.potentials):
+        return False
+    ones: Float64s = np.ones(first.n_weights)
+    return bool(
+        first.transfer_weights(other, ones).all() and set(first.labels.classes) == set(other.labels.classes)
+    )
+
+
+def _union(vocabularies: Iterable[Vocabulary]) -> Vocabulary:
+    found = Vocabulary()
+    for vocabulary in vocabularies:
+        for name in vocabulary.names():
+            found.add(name)
+    return found

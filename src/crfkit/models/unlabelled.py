@@ -1,0 +1,125 @@
+"""Training on unlabelled text beside labelled sentences: self-training and tri-training by partial labels.
+
+Positions whose label is sure get it, all others stay unknown (None), so nothing has to be guessed: training sums over the
+labels that an unknown position may have.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crfkit.errors import ArgumentError
+from crfkit.models.averaging import average_models
+from crfkit.models.checks import check_count
+from crfkit.models.crf import CRF
+
+PartialLabels = list[list[Any]]
+
+
+def sure_labels(model: CRF[Any], X: Sequence[Any], threshold: float = 0.95) -> PartialLabels:
+    """The label of each position whose marginal is at least `threshold`, above 0.5; None at all others."""
+    _check_threshold(threshold)
+    labels = model.classes_
+    return [
+        [labels[b] if p >= threshold else None for b, p in zip(row.argmax(1), row.max(1), strict=True)]
+        for row in model.predict_marginals(X)
+    ]
+
+
+def agreed_labels(one: CRF[Any], other: CRF[Any], X: Sequence[Any], threshold: float = 0.95) -> PartialLabels:
+    """The labels that two models are sure of both, and give alike; None at all other positions."""
+    pairs = zip(sure_labels(one, X, threshold), sure_labels(other, X, threshold), strict=True)
+    return [[a if a == b else None for a, b in zip(*both, strict=True)] for both in pairs]
+
+
+def self_train(
+    crf: CRF[Any],
+    X: Sequence[Any],
+    y: Sequence[Any],
+    unlabelled: Sequence[Any],
+    *,
+    threshold: float = 0.95,
+    rounds: int = 2,
+    weight: float = 0.3,
+) -> CRF[Any]:
+    """A model like `crf`, trained on sentences with labels, and on unlabelled ones where it is sure of a label.
+
+    After a first model of X and y, each round gives the unlabelled positions whose marginal is at least `threshold` their
+    label, and trains on all sentences from the weights so far; an unlabelled one counts `weight`. `crf` itself stays as
+    it is.
+    """
+    _check(crf, threshold, rounds, weight)
+    model = _copy(crf).fit(X, y)
+    for _ in range(rounds):
+        found = sure_labels(model, unlabelled, threshold)
+        model = _fit_more(crf, X, y, unlabelled, found, weight, model)
+    return model
+
+
+def tri_train(
+    crf: CRF[Any],
+    X: Sequence[Any],
+    y: Sequence[Any],
+    unlabelled: Sequence[Any],
+    *,
+    threshold: float = 0.8,
+    rounds: int = 2,
+    weight: float = 0.3,
+    random_state: int = 0,
+) -> CRF[Any]:
+    """The mean of three models like `crf`, each taught by what the two others agree on (Zhou and Li 2005).
+
+    They begin with samples of the sentences, drawn with replacement. In each round the unlabelled positions for which two of
+    them give the same label, both with a marginal of at least `threshold`, are labelled for the third, which is trained on
+    these and on X and y; an unlabelled sentence counts `weight`.
+    """
+    _check(crf, threshold, rounds, weight)
+    random, n = np.random.default_rng(random_state), len(y)
+    models = []
+    for _ in range(3):
+        drawn = random.integers(n, size=n).tolist()
+        models.append(_copy(crf).fit([X[i] for i in drawn], [y[i] for i in drawn]))
+    for _ in range(rounds):
+        taught = []
+        for i, model in enumerate(models):
+            one, other = (models[(i + k) % 3] for k in (1, 2))
+            found = agreed_labels(one, other, unlabelled, threshold)
+            taught.append(_fit_more(crf, X, y, unlabelled, found, weight, model))
+        models = taught
+    return average_models(models)
+
+
+def _fit_more(
+    crf: CRF[Any],
+    X: Sequence[Any],
+    y: Sequence[Any],
+    unlabelled: Sequence[Any],
+    found: PartialLabels,
+    weight: float,
+    start: CRF[Any],
+) -> CRF[Any]:
+    """A model of all sentences with labels, and of those unlabelled ones that have got some."""
+    known = {label for labels in y for label in labels}
+    some = [n for n, labels in enumerate(found) if any(label in known for label in labels)]
+    weights = [1.0] * len(y) + [weight] * len(some)
+    more = [unlabelled[n] for n in some], [found[n] for n in some]
+    return _copy(crf).fit([*X, *more[0]], [*y, *more[1]], sample_weight=weights, start=start)
+
+
+def _copy(crf: CRF[Any]) -> CRF[Any]:
+    return CRF(**crf.get_params(deep=False))
+
+
+def _check(crf: object, threshold: float, rounds: int, weight: float) -> None:
+    if not isinstance(crf, CRF):
+        raise ArgumentError(f"crf is of type {type(crf).__name__}, expected a CRF, trained or not")
+    _check_threshold(threshold)
+    check_count("rounds", rounds)
+    if not (isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight < float("inf")):
+        raise ArgumentError(f"weight is {weight!r}, expected a number above 0")
+
+
+def _check_threshold(threshold: float) -> None:
+    if not (isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0.5 < threshold <= 1):
+        raise ArgumentError(f"threshold is {threshold!r}, expected a number above 0.5, up to 1")

@@ -1,0 +1,114 @@
+"""Self-training and tri-training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit import CRF
+from crfkit.errors import ArgumentError
+from crfkit.models import agreed_labels, average_models, self_train, sure_labels, tri_train
+from tests.models.test_costs import corpus
+
+
+def data() -> tuple[Any, Any, Any]:
+    X, y = corpus(90)
+    return X[:20], y[:20], X[20:]
+
+
+def test_labels_that_a_model_is_sure_of() -> None:
+    X, y, new = data()
+    crf = CRF(l2=0.3).fit(X, y)
+    found = sure_labels(crf, new, 0.9)
+    for labels, marginals, best in zip(
+        found, crf.predict_marginals(new), crf.predict(new, decode="marginal"), strict=True
+    ):
+        assert labels == [
+            label if row.max() >= 0.9 else None for label, row in zip(best, marginals, strict=True)
+        ]
+    flat = [label for labels in found for label in labels]
+    assert None in flat
+    assert "O" in flat
+
+
+def test_labels_that_two_models_agree_on() -> None:
+    X, y, new = data()
+    one, other = CRF(l2=0.3).fit(X[:10], y[:10]), CRF(l2=0.3).fit(X[10:], y[10:])
+    ours, theirs = sure_labels(one, new, 0.7), sure_labels(other, new, 0.7)
+    found = agreed_labels(one, other, new, 0.7)
+    triples = [t for rows in zip(found, ours, theirs, strict=True) for t in zip(*rows, strict=True)]
+    assert all(label == (a if a == b else None) for label, a, b in triples)
+    assert any(a != b and None not in (a, b) for _, a, b in triples) or any(None in t for t in triples)
+    assert any(label is not None for label, _, _ in triples)
+
+
+def test_self_training_is_training_on_what_is_sure() -> None:
+    X, y, new = data()
+    crf = CRF(l2=0.5)
+    found = self_train(crf, X, y, new, threshold=0.9, rounds=1, weight=0.4)
+    first = CRF(l2=0.5).fit(X, y)
+    labels = sure_labels(first, new, 0.9)
+    some = [n for n, of in enumerate(labels) if any(label is not None for label in of)]
+    assert 0 < len(some) < len(new)
+    expected = CRF(l2=0.5).fit(
+        [*X, *(new[n] for n in some)],
+        [*y, *(labels[n] for n in some)],
+        sample_weight=[1.0] * len(y) + [0.4] * len(some),
+        start=first,
+    )
+    assert np.array_equal(found.weights_, expected.weights_)
+    assert not hasattr(crf, "history_")
+    assert not np.array_equal(
+        found.weights_, self_train(crf, X, y, new, threshold=0.9, rounds=2, weight=0.4).weights_
+    )
+
+
+def test_tri_training_is_the_same_for_the_same_seed() -> None:
+    X, y, new = data()
+    crf = CRF(l2=0.5)
+    one, same, other = (tri_train(crf, X, y, new, rounds=1, random_state=seed) for seed in (0, 0, 1))
+    assert np.array_equal(one.weights_, same.weights_)
+    assert not np.array_equal(one.weights_, other.weights_)
+    assert one.score(X, y, metric="accuracy") > 0.7
+
+
+def test_tri_training_teaches_each_model_by_the_others() -> None:
+    X, y, new = data()
+    random = np.random.default_rng(4)
+    models = []
+    for _ in range(3):
+        drawn = random.integers(len(y), size=len(y))
+        models.append(CRF(l2=0.5).fit([X[i] for i in drawn], [y[i] for i in drawn]))
+    taught = []
+    for i in range(3):
+        labels = agreed_labels(models[(i + 1) % 3], models[(i + 2) % 3], new, 0.8)
+        some = [n for n, of in enumerate(labels) if any(label is not None for label in of)]
+        more = [*X, *(new[n] for n in some)], [*y, *(labels[n] for n in some)]
+        weights = [1.0] * len(y) + [0.3] * len(some)
+        taught.append(CRF(l2=0.5).fit(*more, sample_weight=weights, start=models[i]))
+    found = tri_train(CRF(l2=0.5), X, y, new, rounds=1, random_state=4)
+    np.testing.assert_allclose(found.weights_, average_models(taught).weights_, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": 0.5}, "threshold is 0.5, expected a number above 0.5, up to 1"),
+        ({"threshold": "0.9"}, "threshold is '0.9'"),
+        ({"rounds": 0}, "rounds is 0"),
+        ({"weight": 0}, "weight is 0, expected a number above 0"),
+    ],
+)
+@pytest.mark.parametrize("train", [self_train, tri_train])
+def test_what_is_no_setting(train: Any, options: Any, message: str) -> None:
+    X, y, new = data()
+    with pytest.raises(ArgumentError, match=message):
+        train(CRF(), X, y, new, **options)
+
+
+def test_what_is_no_model() -> None:
+    X, y, new = data()
+    with pytest.raises(ArgumentError, match="crf is of type str, expected a CRF"):
+        self_train("names", X, y, new)  # type: ignore[arg-type]
