@@ -1,0 +1,20 @@
+"""The benchmark of lexicons and clusters, on a few sentences."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.corpora import find_corpus
+
+from benchmarks import knowledge
+
+
+@pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="needs CoNLL-2002")
+def test_quick_run(capsys: pytest.CaptureFixture[str]) -> None:
+    knowledge.main(["--quick", "--languages", "spanish"])
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert [line.split("|")[2].strip() for line in lines[-2:]] == list(knowledge.VARIANTS)[:2]
+    assert lines[-4].startswith("| language | variant | F1 |")
+
+
+def test_latin_names() -> None:
+    assert [name for name in ("Łódź", "éa", "Москва", "", "42") if knowledge.is_latin(name)] == ["Łódź"]
