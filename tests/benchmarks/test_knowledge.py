@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.corpora import find_corpus
 
-from benchmarks import knowledge
+from benchmarks import knowledge, lexicons
 
 
 @pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="needs CoNLL-2002")
@@ -18,3 +18,10 @@ def test_quick_run(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_latin_names() -> None:
     assert [name for name in ("Łódź", "éa", "Москва", "", "42") if knowledge.is_latin(name)] == ["Łódź"]
+
+
+def test_quick_run_of_lexicons(capsys: pytest.CaptureFixture[str]) -> None:
+    lexicons.main(["--quick"])
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert "same matches as by a set of the entries: True" in lines
+    assert lines[-1].startswith("2,000 words, ")
