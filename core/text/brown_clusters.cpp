@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 namespace crfkit {
 
@@ -19,6 +20,20 @@ int fixed_point_bits(std::int64_t n_tokens) {
     const double n = static_cast<double>(n_tokens) + 2;
     const int needed = static_cast<int>(std::ceil(std::log2(4 * n * std::log2(n))));
     return std::clamp(61 - needed, 0, most_bits);
+}
+
+// Four at a time, so that comparisons do not wait for each other.
+std::int64_t least_of(std::span<const std::int64_t> values) {
+    std::int64_t a = free_slot, b = free_slot, c = free_slot, d = free_slot;
+    std::size_t j = 0;
+    for (; j + 4 <= values.size(); j += 4) {
+        a = std::min(a, values[j]);
+        b = std::min(b, values[j + 1]);
+        c = std::min(c, values[j + 2]);
+        d = std::min(d, values[j + 3]);
+    }
+    for (; j < values.size(); ++j) a = std::min(a, values[j]);
+    return std::min(std::min(a, b), std::min(c, d));
 }
 
 BigramLists lists_of(std::vector<std::pair<std::int32_t, std::int32_t>>& pairs, std::int32_t n_words) {
@@ -69,6 +84,8 @@ BrownClusters::BrownClusters(std::span<const std::int32_t> tokens, std::span<con
     transposed_ = counts_;
     left_.assign(n_slots_, 0);
     right_ = left_;
+    more_left_.assign(n_slots_, 0);
+    more_right_ = more_left_;
     losses_.assign(n_slots_ * n_slots_, free_slot);
     merges_.reserve(static_cast<std::size_t>(n_merges()));
 }
@@ -109,6 +126,7 @@ void BrownClusters::add_word(std::int32_t word) {
     }
     for (std::size_t a = 0; a < n_slots_; ++a)
         if (of_slots[a]) add(a, slot, of_slots[a]);
+    update_sums();
 }
 
 // F(n_ii + n_ij + n_ji + n_jj) − F(n_ii) − F(n_ij) − F(n_ji) − F(n_jj)
@@ -154,8 +172,16 @@ void BrownClusters::add(std::size_t a, std::size_t b, std::int64_t more) {
     add_diagonals(1);
     counts_[a * n_slots_ + b] = transposed_[b * n_slots_ + a] = static_cast<std::uint32_t>(now);
     add_diagonals(-1);
-    add_to_sum(left_, a, more);
-    add_to_sum(right_, b, more);
+    more_left_[a] += more;
+    more_right_[b] += more;
+}
+
+// Most bigrams of a merge only move from one class to another: what changes of the sums in the end is little.
+void BrownClusters::update_sums() {
+    for (std::size_t a = 0; a < n_slots_; ++a) {
+        if (more_left_[a]) add_to_sum(left_, a, std::exchange(more_left_[a], 0));
+        if (more_right_[a]) add_to_sum(right_, a, std::exchange(more_right_[a], 0));
+    }
 }
 
 void BrownClusters::merge_best() {
@@ -165,7 +191,7 @@ void BrownClusters::merge_best() {
     for (std::size_t i = 1; i < n_slots_; ++i) {
         if (first_word_[i] < 0) continue;
         const Loss* row = &losses_[i * n_slots_];
-        const Loss lowest = *std::min_element(row, row + i);
+        const Loss lowest = least_of({row, i});
         if (lowest > least || lowest >= free_slot / 2) continue;
         for (std::size_t j = 0; j < i; ++j) {
             if (row[j] != lowest) continue;
@@ -195,6 +221,7 @@ void BrownClusters::merge(std::size_t kept, std::size_t gone) {
             add(k, kept, n);
         }
     }
+    update_sums();
     for (const std::int32_t word : members_[gone]) slot_of_[word] = static_cast<std::int32_t>(kept);
     members_[kept].insert(members_[kept].end(), members_[gone].begin(), members_[gone].end());
     members_[gone].clear();

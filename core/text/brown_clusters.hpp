@@ -63,6 +63,7 @@ class BrownClusters {
     void merge(std::size_t kept, std::size_t gone);
     // Adds to the count of a bigram of classes, and updates the losses of all pairs that it is part of.
     void add(std::size_t a, std::size_t b, std::int64_t more);
+    void update_sums();
     void add_to_sum(std::vector<std::uint64_t>& sums, std::size_t a, std::int64_t more);
     Loss diagonal(std::size_t i, std::size_t j) const;
 
@@ -73,11 +74,12 @@ class BrownClusters {
     std::vector<Loss> table_;
     BigramLists before_, after_;         // the words before and after each word
     std::vector<std::int32_t> slot_of_;  // [n_words] the slot of a word's class; −1: it has none yet
-    std::vector<std::vector<std::int32_t>> members_;  // [n_slots]
-    std::vector<std::int32_t> first_word_;            // [n_slots] of the class; −1: the slot is free
-    std::vector<std::uint32_t> counts_, transposed_;  // [n_slots, n_slots] n_ab, n_ba
-    std::vector<std::uint64_t> left_, right_;         // [n_slots] l, r
-    std::vector<Loss> losses_;                        // [n_slots, n_slots] of pairs i > j
+    std::vector<std::vector<std::int32_t>> members_;    // [n_slots]
+    std::vector<std::int32_t> first_word_;              // [n_slots] of the class; −1: the slot is free
+    std::vector<std::uint32_t> counts_, transposed_;    // [n_slots, n_slots] n_ab, n_ba
+    std::vector<std::int64_t> more_left_, more_right_;  // [n_slots] what is still to be added to l and r
+    std::vector<std::uint64_t> left_, right_;           // [n_slots] l, r
+    std::vector<Loss> losses_;                          // [n_slots, n_slots] of pairs i > j
     std::int32_t next_word_ = 0;
     std::vector<Merge> merges_;
     Pace pace_;
