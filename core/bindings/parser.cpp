@@ -79,11 +79,11 @@ void bind_data(nb::module_& m) {
             "__init__",
             [](ArcLayout* self, std::int32_t n_labels, const Array<std::int64_t>& arc_keys,
                const Array<std::int64_t>& label_keys, const Array<std::int64_t>& pair_ptr,
-               const Array<std::int32_t>& pair_labels) {
+               const Array<std::int32_t>& pair_labels, bool coarse) {
                 new (self) ArcLayout(n_labels, keys_of(arc_keys), keys_of(label_keys), copy(view(pair_ptr)),
-                                     copy(view(pair_labels)));
+                                     copy(view(pair_labels)), coarse);
             },
-            "n_labels"_a, "arc_keys"_a, "label_keys"_a, "pair_ptr"_a, "pair_labels"_a)
+            "n_labels"_a, "arc_keys"_a, "label_keys"_a, "pair_ptr"_a, "pair_labels"_a, "coarse"_a = false)
         .def_static(
             "learn",
             [](const Treebank& treebank, const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
@@ -95,6 +95,19 @@ void bind_data(nb::module_& m) {
                     new ArcLayout(ArcLayout::learn(treebank, trees, n_labels, min_count, order)));
             },
             "treebank"_a, "heads"_a, "labels"_a, "n_labels"_a, "min_count"_a, "order"_a = 1)
+        .def_static(
+            "learn_coarse",
+            [](const Treebank& treebank, const Array<std::int32_t>& heads, std::int64_t min_count) {
+                const auto n = static_cast<std::size_t>(treebank.n_sentences());
+                const KnownTrees trees{copy(view(heads)), std::vector<std::int32_t>(heads.size(), -1),
+                                       std::vector<double>(n, 1.0)};
+                trees.check(treebank, 1);
+                const LockRelease release;
+                return std::shared_ptr<ArcLayout>(
+                    new ArcLayout(ArcLayout::learn_coarse(treebank, trees, min_count)));
+            },
+            "treebank"_a, "heads"_a, "min_count"_a)
+        .def_prop_ro("is_coarse", &ArcLayout::is_coarse)
         .def_prop_ro("n_labels", &ArcLayout::n_labels)
         .def_prop_ro("n_weights", &ArcLayout::n_weights)
         .def_prop_ro("arc_keys", [](const ArcLayout& self) { return signed_keys(self.arc_keys); })

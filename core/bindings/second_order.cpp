@@ -84,12 +84,14 @@ void bind_pruning(nb::module_& m) {
         .def(
             "candidates",
             [](const PruningModel& self, const Treebank& treebank, const Array<std::int32_t>& heads,
-               const Array<std::int32_t>& labels, bool one_root, int n_threads) {
-                const KnownTrees known =
-                    known_trees(treebank, heads, labels, self.weights.layout().n_labels());
+               bool one_root, int n_threads) {
+                const auto n = static_cast<std::size_t>(treebank.n_sentences());
+                const KnownTrees known{copy(view(heads)), std::vector<std::int32_t>(heads.size(), -1),
+                                       std::vector<double>(n, 1.0)};
+                known.check(treebank, 1);
                 return unlocked([&] { return find_candidates(self, treebank, &known, one_root, n_threads); });
             },
-            "treebank"_a, "heads"_a, "labels"_a, "one_root"_a, "n_threads"_a,
+            "treebank"_a, "heads"_a, "one_root"_a, "n_threads"_a,
             "The arcs that are left over, with those of the trees that are known (−1: unknown).");
 }
 

@@ -12,23 +12,6 @@ constexpr std::int64_t kPositionsPerTask = 1024;
 constexpr BlockSizes kNodes{1 << 12, 1 << 15, 1 << 19};  // of a block: their residuals stay in the cache
 constexpr std::int64_t kFacetResiduals = 1 << 20;        // numbers by position and facet in a block
 
-// Calls found(i, p) for every place i of `labels` that pair p of the feature scores. Both lists ascend.
-template <class Function>
-void intersect(const Layout& layout, std::int32_t feature, const std::int32_t* labels, std::int64_t n,
-               const Function& found) {
-    const std::int32_t* pairs = layout.pair_labels.data();
-    std::int64_t p = layout.pair_ptr[feature];
-    const std::int64_t end = layout.pair_ptr[feature + 1];
-    const bool many = end - p > 8 * n;  // then search instead of walking
-    for (std::int64_t i = 0; i < n && p < end; ++i) {
-        if (many)
-            p = std::lower_bound(pairs + p, pairs + end, labels[i]) - pairs;
-        else
-            while (p < end && pairs[p] < labels[i]) ++p;
-        if (p < end && pairs[p] == labels[i]) found(i, p);
-    }
-}
-
 }  // namespace
 
 ActiveIds node_weights(const Layout& layout, const Design& design, const Candidates& candidates,
@@ -48,7 +31,7 @@ ActiveIds node_weights(const Layout& layout, const Design& design, const Candida
                     const std::int32_t* labels = candidates.labels.data() + node;
                     const std::int64_t n = candidates.position_ptr[t + 1] - node;
                     const auto hit = [&](std::int64_t k, std::int64_t p) { found(node + k, p, i); };
-                    intersect(layout, features.ids[i], labels, n, hit);
+                    each_weight(layout, features.ids[i], labels, n, hit);
                 }
         });
     };
@@ -66,10 +49,12 @@ ActiveIds node_weights(const Layout& layout, const Design& design, const Candida
     return out;
 }
 
-LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Design& design, int n_threads)
+LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Design& design, int n_threads,
+                         bool listed)
     : model(arcs),
       candidates(find_candidates(arcs.bigrams, design, n_threads)),
-      weights(layout.facets.empty() ? node_weights(layout, design, candidates, n_threads) : ActiveIds{}) {}
+      weights(layout.facets.empty() && listed ? node_weights(layout, design, candidates, n_threads)
+                                              : ActiveIds{}) {}
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
                                           int n_threads) {

@@ -16,7 +16,7 @@ class DesignLattices : public LatticeSource {
   public:
     DesignLattices(const Layout& layout, const Design& design, const ArcModel& model, const ArcTables& tables,
                    const double* w, int n_threads)
-        : design_(design), data_(layout, model, design, n_threads), scorer_(layout, design, data_) {
+        : design_(design), data_(layout, model, design, n_threads, false), scorer_(layout, design, data_) {
         scorer_.set(w, tables);
     }
 

@@ -1,6 +1,7 @@
 // Φ w for lattices: the scores of nodes and arcs at given weights.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -54,10 +55,12 @@ class LatticeScorer {
         const auto& position_ptr = data_.candidates.position_ptr;
         const std::int64_t first = position_ptr[first_position], last = position_ptr[last_position];
         scores.resize(static_cast<std::size_t>(last - first));
-        if (layout_.facets.empty())
+        if (!layout_.facets.empty())
+            score_by_facet(first_position, last_position, scores);
+        else if (data_.weights.ptr.size() > 0)
             score_nodes(first, last, scores);
         else
-            score_by_facet(first_position, last_position, scores);
+            score_positions(first_position, last_position, scores);
     }
 
     const ArcScores& arcs() const { return tables_->arcs; }
@@ -74,6 +77,22 @@ class LatticeScorer {
                 for (std::int64_t i = active.ptr[node]; i < active.ptr[node + 1]; ++i)
                     sum += weights_[active.ids[i]];
             scores[node - first] = sum;
+        }
+    }
+    // The same sums without lists of weights.
+    void score_positions(std::int64_t first_position, std::int64_t last_position,
+                         std::vector<double>& scores) const {
+        const ActiveIds& features = design_.features;
+        const auto& [position_ptr, labels] = data_.candidates;
+        std::fill(scores.begin(), scores.end(), 0.0);
+        for (std::int64_t t = first_position; t < last_position; ++t) {
+            const std::int64_t node = position_ptr[t], n = position_ptr[t + 1] - node;
+            double* const of_position = scores.data() + node - position_ptr[first_position];
+            for (std::int64_t i = features.ptr[t]; i < features.ptr[t + 1]; ++i) {
+                const double value = features.values.size() > 0 ? features.values[i] : 1.0;
+                each_weight(layout_, features.ids[i], labels.data() + node, n,
+                            [&](std::int64_t k, std::int64_t p) { of_position[k] += value * weights_[p]; });
+            }
         }
     }
     // A position's features score facets, and the facets of its candidates add up.

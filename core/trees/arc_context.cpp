@@ -10,11 +10,13 @@ ArcContext arc_context(const ArcWeights& weights, const Treebank& treebank, std:
                        std::int64_t dependent) {
     ArcFeatures features;
     features.load(treebank, n);
-    std::vector<Key> keys, numbers, one;
+    KeyList keys, one;
+    std::vector<Key> numbers;
     features.arc(head, dependent, keys, &numbers);
     std::map<std::int64_t, double> sums;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-        one.assign(1, keys[i]);
+        *one.reserve(1) = keys.keys()[i];
+        one.set_end(one.reserve(1) + 1);
         weights.each_of_arcs(one, [&](double w) { sums[static_cast<std::int64_t>(numbers[i])] += w; });
     }
     ArcContext found;

@@ -114,10 +114,12 @@ std::int64_t ArcFeatures::binned_distance(std::int64_t head, std::int64_t depend
     return distance <= 7 ? 6 : distance <= 10 ? 7 : distance <= 15 ? 8 : distance <= 25 ? 9 : 10;
 }
 
-void ArcFeatures::arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out,
+void ArcFeatures::arc(std::int64_t head, std::int64_t dependent, KeyList& out,
                       std::vector<Key>* numbers) const {
-    Writer write(side_of(head, dependent), binned_distance(head, dependent), out, numbers);
     const Token &h = at(head), &m = at(dependent);
+    const auto pairs =
+        static_cast<std::size_t>((h.feats_end - h.feats_begin) * (m.feats_end - m.feats_begin));
+    Writer write(side_of(head, dependent), binned_distance(head, dependent), out, numbers, 2 * pairs);
     single_words(h, m, write);
     word_pairs(h, m, write);
     neighbours(head, dependent, write);
@@ -125,7 +127,45 @@ void ArcFeatures::arc(std::int64_t head, std::int64_t dependent, std::vector<Key
     if (head) morphology(h, m, write);
 }
 
-void ArcFeatures::single_words(const Token& h, const Token& m, Writer& write) const {
+void ArcFeatures::coarse_arc(std::int64_t head, std::int64_t dependent, KeyList& out) const {
+    const Token &h = at(head), &before_h = at(head - 1), &after_h = at(head + 1);
+    const Token &m = at(dependent), &before_m = at(dependent - 1), &after_m = at(dependent + 1);
+    const auto pairs =
+        static_cast<std::size_t>((h.feats_end - h.feats_begin) * (m.feats_end - m.feats_begin));
+    Writer write(side_of(head, dependent), binned_distance(head, dependent), out, nullptr, pairs);
+    write.with_both(1, h.lemma, h.upos);
+    write.with_both(4, m.lemma, m.upos);
+    write.with_both(10, h.upos, m.upos);
+    write.with_both(11, h.xpos, m.xpos);
+    write.with_both(12, h.lemma, m.xpos);
+    write.with_both(13, h.xpos, m.lemma);
+    write.with_both(14, h.lemma, m.lemma);
+    write.with_both(22, m.marker, m.upos, h.xpos);
+    write.with_side(23, m.marker, m.upos, h.lemma);
+    write.with_side(30, h.xpos, after_h.xpos, before_m.xpos, m.xpos);
+    write.with_side(31, before_h.xpos, h.xpos, before_m.xpos, m.xpos);
+    write.with_side(32, h.xpos, after_h.xpos, m.xpos, after_m.xpos);
+    write.with_side(33, before_h.xpos, h.xpos, m.xpos, after_m.xpos);
+    write.with_both(40, h.upos, after_h.upos, before_m.upos, m.upos);
+    write.with_both(41, before_h.upos, h.upos, before_m.upos, m.upos);
+    write.with_both(42, h.upos, after_h.upos, m.upos, after_m.upos);
+    write.with_both(43, before_h.upos, h.upos, m.upos, after_m.upos);
+    const std::int64_t low = std::min(head, dependent), high = std::max(head, dependent);
+    for (std::uint64_t left = tags_between_[low * (n_ + 1) + high]; left; left &= left - 1)
+        write.with_side(60, h.upos, tags_[__builtin_ctzll(left)], m.upos);
+    write.with_both(62, h.upos, m.upos, few(verbs_[high] - verbs_[low + 1]),
+                    few(stops_[high] - stops_[low + 1]), few(joints_[high] - joints_[low + 1]));
+    write.with_side(66, h.upos, m.upos, dependent == n_, dependent == 1, head == n_);
+    if (head == 0) return;
+    write.with_side(71, h.upos, m.upos, m.feats);
+    for (std::int64_t i = h.feats_begin; i < h.feats_end; ++i)
+        for (std::int64_t j = m.feats_begin; j < m.feats_end; ++j)
+            if (const Morph &a = morphology_[i], &b = morphology_[j]; a.name == b.name)
+                write.with_side(73, h.upos, m.upos, a.name, a.whole == b.whole);
+}
+
+[[gnu::always_inline]] inline void ArcFeatures::single_words(const Token& h, const Token& m,
+                                                             Writer& write) const {
     write.with_both(1, h.lemma, h.upos);
     write.with_both(2, h.xpos);
     write.with_side(3, h.form);
@@ -134,7 +174,8 @@ void ArcFeatures::single_words(const Token& h, const Token& m, Writer& write) co
     write.with_side(6, m.form);
 }
 
-void ArcFeatures::word_pairs(const Token& h, const Token& m, Writer& write) const {
+[[gnu::always_inline]] inline void ArcFeatures::word_pairs(const Token& h, const Token& m,
+                                                           Writer& write) const {
     write.with_both(10, h.upos, m.upos);
     write.with_both(11, h.xpos, m.xpos);
     write.with_both(12, h.lemma, m.xpos);
@@ -153,7 +194,8 @@ void ArcFeatures::word_pairs(const Token& h, const Token& m, Writer& write) cons
     write.with_side(25, m.marker, m.upos, h.marker, h.upos);
 }
 
-void ArcFeatures::neighbours(std::int64_t head, std::int64_t dependent, Writer& write) const {
+[[gnu::always_inline]] inline void ArcFeatures::neighbours(std::int64_t head, std::int64_t dependent,
+                                                           Writer& write) const {
     const Token &h = at(head), &before_h = at(head - 1), &after_h = at(head + 1);
     const Token &m = at(dependent), &before_m = at(dependent - 1), &after_m = at(dependent + 1);
     write.with_both(30, h.xpos, after_h.xpos, before_m.xpos, m.xpos);
@@ -179,7 +221,8 @@ void ArcFeatures::neighbours(std::int64_t head, std::int64_t dependent, Writer& 
     write.with_both(52, before_h.upos, h.upos, after_h.upos, before_m.upos, m.upos, after_m.upos);
 }
 
-void ArcFeatures::between(std::int64_t head, std::int64_t dependent, Writer& write) const {
+[[gnu::always_inline]] inline void ArcFeatures::between(std::int64_t head, std::int64_t dependent,
+                                                        Writer& write) const {
     const Token &h = at(head), &m = at(dependent);
     const std::int64_t low = std::min(head, dependent), high = std::max(head, dependent);
     const std::int64_t place = low * (n_ + 1) + high;
@@ -197,7 +240,8 @@ void ArcFeatures::between(std::int64_t head, std::int64_t dependent, Writer& wri
 }
 
 // Where both have a feature of the same name: their values, and whether they agree.
-void ArcFeatures::morphology(const Token& h, const Token& m, Writer& write) const {
+[[gnu::always_inline]] inline void ArcFeatures::morphology(const Token& h, const Token& m,
+                                                           Writer& write) const {
     write.with_side(70, h.upos, h.feats, m.upos, m.feats);
     write.with_side(71, h.upos, m.upos, m.feats);
     write.with_side(72, h.upos, h.feats, m.upos);
@@ -210,7 +254,7 @@ void ArcFeatures::morphology(const Token& h, const Token& m, Writer& write) cons
         }
 }
 
-void ArcFeatures::label_of_dependent(std::int64_t dependent, Side side, std::vector<Key>& out) const {
+void ArcFeatures::label_of_dependent(std::int64_t dependent, Side side, KeyList& out) const {
     Writer write(side, 0, out);
     const Token &m = at(dependent), &before = at(dependent - 1), &after = at(dependent + 1);
     write.with_side(100, m.lemma, m.upos);
@@ -229,7 +273,7 @@ void ArcFeatures::label_of_dependent(std::int64_t dependent, Side side, std::vec
     write.with_side(113, m.lemma, after.upos);
 }
 
-void ArcFeatures::label_of_head(std::int64_t head, Side side, std::vector<Key>& out) const {
+void ArcFeatures::label_of_head(std::int64_t head, Side side, KeyList& out) const {
     Writer write(side, 0, out);
     const Token& h = at(head);
     write.with_side(120, h.lemma, h.upos);
@@ -237,7 +281,7 @@ void ArcFeatures::label_of_head(std::int64_t head, Side side, std::vector<Key>& 
     write.with_side(122, h.upos, h.feats);
 }
 
-void ArcFeatures::label_of_arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const {
+void ArcFeatures::label_of_arc(std::int64_t head, std::int64_t dependent, KeyList& out) const {
     Writer write(side_of(head, dependent), binned_distance(head, dependent), out);
     const Token &h = at(head), &m = at(dependent);
     const std::int64_t low = std::min(head, dependent), high = std::max(head, dependent);

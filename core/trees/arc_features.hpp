@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trees/key_list.hpp"
 #include "trees/treebank.hpp"
 
 namespace crfkit {
@@ -27,18 +28,19 @@ class ArcFeatures {
 
     // Each adds keys to `out`, and the number of the template of each key to `numbers`, where that is not
     // null.
-    void arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out,
+    void arc(std::int64_t head, std::int64_t dependent, KeyList& out,
              std::vector<Key>* numbers = nullptr) const;
+    // The same of few templates, for a model that prunes arcs.
+    void coarse_arc(std::int64_t head, std::int64_t dependent, KeyList& out) const;
     // Of labels: by the dependent alone, by the head alone, by both.
-    void label_of_dependent(std::int64_t dependent, Side side, std::vector<Key>& out) const;
-    void label_of_head(std::int64_t head, Side side, std::vector<Key>& out) const;
-    void label_of_arc(std::int64_t head, std::int64_t dependent, std::vector<Key>& out) const;
+    void label_of_dependent(std::int64_t dependent, Side side, KeyList& out) const;
+    void label_of_head(std::int64_t head, Side side, KeyList& out) const;
+    void label_of_arc(std::int64_t head, std::int64_t dependent, KeyList& out) const;
     // Of two dependents on one side of a head that have none between them; −1: no sibling nearer to the head,
     // or no dependent further away (part_features.cpp).
     void siblings(std::int64_t head, Side side, std::int64_t sibling, std::int64_t dependent,
-                  std::vector<Key>& out) const;
-    void grandparent(std::int64_t grandparent, std::int64_t head, std::int64_t dependent,
-                     std::vector<Key>& out) const;
+                  KeyList& out) const;
+    void grandparent(std::int64_t grandparent, std::int64_t head, std::int64_t dependent, KeyList& out) const;
 
   private:
     struct Token : Word {

@@ -34,6 +34,10 @@ std::vector<Key> frequent(std::vector<Key> keys, std::int64_t min_count) {
     return keys;
 }
 
+void append(std::vector<Key>& keys, const KeyList& list) {
+    keys.insert(keys.end(), list.keys().begin(), list.keys().end());
+}
+
 // Calls seen(features, head, dependent, label) for every arc that is known; label −1 is unknown.
 template <class Function>
 void each_known_arc(const Treebank& treebank, const KnownTrees& trees, const Function& seen) {
@@ -59,19 +63,22 @@ void add_second_order(const Treebank& treebank, const KnownTrees& trees, std::ve
         if (std::any_of(heads.begin(), heads.end(), [](std::int32_t head) { return head < 0; })) continue;
         features.load(treebank, n);
         shape.load(heads);
-        shape.each_second_order([&](const SecondOrderPart& part) { add_keys(features, part, keys); });
+        KeyList here;
+        shape.each_second_order([&](const SecondOrderPart& part) { add_keys(features, part, here); });
+        append(keys, here);
     }
 }
 
 }  // namespace
 
 ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> of_arcs, std::vector<Key> of_labels,
-                     std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs)
+                     std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs, bool coarse)
     : arc_keys(std::move(of_arcs)),
       label_keys(std::move(of_labels)),
       pair_ptr(std::move(ptr)),
       pair_labels(std::move(of_pairs)),
-      n_labels_(n_labels) {
+      n_labels_(n_labels),
+      coarse_(coarse) {
     if (n_labels < 1) throw std::invalid_argument("there must be at least one label");
     check_keys(arc_keys);
     check_keys(label_keys);
@@ -82,13 +89,15 @@ ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, st
                            std::int64_t min_count, int order) {
     trees.check(treebank, n_labels);
     std::vector<Key> arc_keys;
+    KeyList keys;
     each_known_arc(treebank, trees, [&](const ArcFeatures& features, std::int64_t h, std::int64_t m, auto) {
-        features.arc(h, m, arc_keys);
+        keys.clear();
+        features.arc(h, m, keys);
+        append(arc_keys, keys);
     });
     if (order > 1) add_second_order(treebank, trees, arc_keys);
     arc_keys = frequent(std::move(arc_keys), min_count);
     std::vector<Pair> pairs;
-    std::vector<Key> keys;
     each_known_arc(treebank, trees,
                    [&](const ArcFeatures& features, std::int64_t h, std::int64_t m, std::int32_t label) {
                        if (label < 0) return;
@@ -96,7 +105,7 @@ ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, st
                        features.label_of_dependent(m, side_of(h, m), keys);
                        features.label_of_head(h, side_of(h, m), keys);
                        features.label_of_arc(h, m, keys);
-                       for (const Key key : keys) pairs.push_back({key, label});
+                       for (const Key key : keys.keys()) pairs.push_back({key, label});
                    });
     std::sort(pairs.begin(), pairs.end());
     std::vector<Key> label_keys;
@@ -112,6 +121,17 @@ ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, st
     }
     return ArcLayout(n_labels, std::move(arc_keys), std::move(label_keys), std::move(ptr),
                      std::move(of_pairs));
+}
+
+ArcLayout ArcLayout::learn_coarse(const Treebank& treebank, const KnownTrees& trees, std::int64_t min_count) {
+    std::vector<Key> arc_keys;
+    KeyList keys;
+    each_known_arc(treebank, trees, [&](const ArcFeatures& features, std::int64_t h, std::int64_t m, auto) {
+        keys.clear();
+        features.coarse_arc(h, m, keys);
+        append(arc_keys, keys);
+    });
+    return ArcLayout(1, frequent(std::move(arc_keys), min_count), {}, {0}, {}, true);
 }
 
 }  // namespace crfkit

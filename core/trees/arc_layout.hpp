@@ -17,13 +17,18 @@ class ArcLayout {
   public:
     // ptr [features of labels + 1]: the labels of each, ascending; keys ascend. Throws std::invalid_argument.
     ArcLayout(std::int32_t n_labels, std::vector<Key> of_arcs, std::vector<Key> of_labels,
-              std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs);
+              std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs, bool coarse = false);
     // The features of the arcs whose heads are known, if they are seen at least `min_count` times. Of order
     // 2: those of siblings and grandparents too, where all heads of a sentence are known; they are features
     // of arcs here.
     static ArcLayout learn(const Treebank& treebank, const KnownTrees& trees, std::int32_t n_labels,
                            std::int64_t min_count, int order = 1);
 
+    // For a model that prunes arcs: features of few templates, and none of labels, of which there is one.
+    static ArcLayout learn_coarse(const Treebank& treebank, const KnownTrees& trees, std::int64_t min_count);
+
+    // Whether the features are those of few templates (ArcFeatures::coarse_arc).
+    bool is_coarse() const { return coarse_; }
     std::int32_t n_labels() const { return n_labels_; }
     std::int64_t n_arc_features() const { return static_cast<std::int64_t>(arc_keys.size()); }
     std::int64_t n_label_features() const { return static_cast<std::int64_t>(label_keys.size()); }
@@ -51,6 +56,7 @@ class ArcLayout {
 
   private:
     const std::int32_t n_labels_;
+    const bool coarse_;
 };
 
 }  // namespace crfkit

@@ -1,9 +1,9 @@
 #include "trees/arc_scorer.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/interruption.hpp"
+#include "kernels/tree_rows.hpp"
 
 namespace crfkit {
 
@@ -13,6 +13,7 @@ void ArcScorer::load(const Treebank& treebank, std::int64_t n) {
     by_dependent_.assign(n_rows * R, 0.0);
     by_head_.assign(n_rows * R, 0.0);
     row_.resize(R);
+    if (weights_.layout().n_label_features() == 0) return;
     for (std::int64_t i = 0; i <= n_words(); ++i)
         for (const Side side : {Side::left, Side::right}) {
             const std::int64_t row = 2 * i + (side == Side::right);
@@ -27,13 +28,16 @@ void ArcScorer::load(const Treebank& treebank, std::int64_t n) {
 
 const double* ArcScorer::labels(std::int64_t head, std::int64_t dependent) {
     const std::int64_t R = weights_.layout().n_labels(), right = side_of(head, dependent) == Side::right;
-    features_.arc(head, dependent, keys_);
+    weights_.layout().is_coarse() ? features_.coarse_arc(head, dependent, keys_)
+                                  : features_.arc(head, dependent, keys_);
     const double sum = weights_.sum(keys_);
     const double *a = by_dependent_.data() + (2 * dependent + right) * R,
                  *b = by_head_.data() + (2 * head + right) * R;
     for (std::int64_t r = 0; r < R; ++r) row_[r] = sum + a[r] + b[r];
-    features_.label_of_arc(head, dependent, keys_);
-    add_labels(row_.data());
+    if (weights_.layout().n_label_features() > 0) {
+        features_.label_of_arc(head, dependent, keys_);
+        add_labels(row_.data());
+    }
     return row_.data();
 }
 
@@ -61,16 +65,14 @@ void ArcScorer::sum_labels(double* tops, double* sums) {
     const std::int64_t R = weights_.layout().n_labels(), side = n_words() + 1;
     std::fill_n(tops, side * side, 0.0);
     std::fill_n(sums, side * side, 0.0);
+    shares_.resize(R);
     for (std::int64_t h = 0; h < side; ++h) {
         check_interruption();
         for (std::int64_t m = 1; m < side; ++m) {
             if (h == m) continue;
             const double* scores = labels(h, m);
-            const double top = *std::max_element(scores, scores + R);
-            double sum = 0;
-            for (std::int64_t r = 0; r < R; ++r) sum += std::exp(scores[r] - top);
-            tops[h * side + m] = top;
-            sums[h * side + m] = R == 1 ? top : top + std::log(sum);
+            tops[h * side + m] = scores[tree_kernels().largest(scores, R)];
+            label_sums_.sum(1, R, scores, sums + h * side + m, shares_.data());
         }
     }
 }

@@ -8,6 +8,7 @@
 #include "base/buffer.hpp"
 #include "trees/arc_features.hpp"
 #include "trees/arc_weights.hpp"
+#include "trees/label_sums.hpp"
 #include "trees/tree_parts.hpp"
 
 namespace crfkit {
@@ -38,10 +39,11 @@ class ArcScorer {
 
     const ArcWeights& weights_;
     ArcFeatures features_;
-    std::vector<Key> keys_;
+    KeyList keys_;
     std::vector<ArcWeights::Range> ranges_;
     Buffer<double> by_dependent_, by_head_;  // [2 (n + 1), R]
-    Buffer<double> row_;                     // [R]
+    Buffer<double> row_, shares_;            // [R]
+    LabelSums label_sums_;
 };
 
 }  // namespace crfkit

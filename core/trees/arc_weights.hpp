@@ -20,11 +20,11 @@ class ArcWeights {
 
     // Calls found(weight) for the features of arcs among the keys, which are used up.
     template <class Function>
-    void each_of_arcs(std::vector<Key>& keys, const Function& found) const {
+    void each_of_arcs(KeyList& keys, const Function& found) const {
         arcs_.each(keys, found);
     }
     // Σ of these weights.
-    double sum(std::vector<Key>& keys) const {
+    double sum(KeyList& keys) const {
         double sum = 0;
         arcs_.each(keys, [&](double weight) { sum += weight; });
         return sum;
@@ -36,7 +36,7 @@ class ArcWeights {
     };
     // row [R] += the weights of features of labels among the keys, which are used up; `ranges` is working
     // memory.
-    void add_labels(std::vector<Key>& keys, std::vector<Range>& ranges, double* row) const {
+    void add_labels(KeyList& keys, std::vector<Range>& ranges, double* row) const {
         ranges.clear();
         labels_.each(keys, [&](Range range) {
             __builtin_prefetch(of_labels_.data() + range.begin);

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <vector>
 
 #include "base/buffer.hpp"
 #include "base/key_hash.hpp"
+#include "trees/key_list.hpp"
 
 namespace crfkit {
 
@@ -45,7 +45,8 @@ class KeyTable {
 
     // Calls found(value) for each key that has one, in their order. The keys are used up.
     template <class Function>
-    void each(std::vector<Key>& keys, const Function& found) const {
+    void each(KeyList& list, const Function& found) const {
+        const std::span<Key> keys = list.keys();
         std::size_t n = 0;
         for (const Key key : keys) {  // without branches: what a key will be, no processor can guess
             const Key bit = key >> (shift_ - 3);
@@ -58,7 +59,7 @@ class KeyTable {
             while (place->key < keys[i]) ++place;
             if (place->key == keys[i] && keys[i] != kNoKey) found(place->value);
         }
-        keys.clear();
+        list.clear();
     }
 
   private:

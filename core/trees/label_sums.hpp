@@ -23,6 +23,11 @@ class LabelSums {
                 sums[arc] = kNever;
                 continue;
             }
+            if (R == 1) {
+                sums[arc] = top;
+                shares[0] = 1;
+                continue;
+            }
             std::fill_n(shift_.data(), R, top);
             tree_kernels().weigh(scores, shift_.data(), R, shares);
             double sum = 0;

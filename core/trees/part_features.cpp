@@ -13,7 +13,7 @@ Key few(std::int64_t count) { return static_cast<Key>(std::min<std::int64_t>(cou
 }  // namespace
 
 void ArcFeatures::siblings(std::int64_t head, Side side, std::int64_t sibling, std::int64_t dependent,
-                           std::vector<Key>& out) const {
+                           KeyList& out) const {
     const Token &h = at(head), &s = sibling < 0 ? no_token() : at(sibling),
                 &m = dependent < 0 ? no_token() : at(dependent);
     const bool both = sibling >= 0 && dependent >= 0;
@@ -52,7 +52,7 @@ void ArcFeatures::siblings(std::int64_t head, Side side, std::int64_t sibling, s
 }
 
 void ArcFeatures::grandparent(std::int64_t grandparent, std::int64_t head, std::int64_t dependent,
-                              std::vector<Key>& out) const {
+                              KeyList& out) const {
     const Token &g = at(grandparent), &h = at(head), &m = at(dependent);
     Writer write(side_of(head, dependent), binned_distance(head, dependent), out);
     const auto way = static_cast<Key>(side_of(grandparent, head));

@@ -19,34 +19,26 @@ std::int64_t most_of(std::int64_t n_words, std::int64_t most) {
 
 }  // namespace
 
-std::vector<std::int32_t> Pruner::find_best(const Treebank& treebank, std::int64_t n,
-                                            const KnownTrees& known) {
-    const std::int64_t n_words = treebank.length(n), R = model_.weights.layout().n_labels();
-    scores_.resize((n_words + 1) * (n_words + 1) * R);
-    scorer_.load(treebank, n);
-    scorer_.fill(scores_.data());
-    const TreeView tree{n_words, R, scores_.data(), one_root_};
-    const ArcSums arcs = summed_arcs(tree);
-    tree_marginals({n_words, 1, arcs.scores.data(), one_root_}, marginals_.data());
-    known.forbid(treebank.sentence_ptr[n], n_words, R, scores_.data());
-    return best_tree(tree).heads;
-}
-
 // The best tree is that of the best labels of its arcs: labels need not be kept, and memory is that of arcs.
-std::vector<std::int32_t> Pruner::find_best(const Treebank& treebank, std::int64_t n) {
-    const std::int64_t n_words = treebank.length(n), size = (n_words + 1) * (n_words + 1);
-    scores_.resize(size);
-    sums_.resize(size);
+std::vector<std::int32_t> Pruner::find_best(const Treebank& treebank, std::int64_t n,
+                                            const KnownTrees* known) {
+    const std::int64_t n_words = treebank.length(n), side = n_words + 1;
+    scores_.resize(side * side);
+    sums_.resize(side * side);
     scorer_.load(treebank, n);
     scorer_.sum_labels(scores_.data(), sums_.data());
     tree_marginals({n_words, 1, sums_.data(), one_root_}, marginals_.data());
+    for (std::int64_t m = 1; m <= n_words && known; ++m)
+        if (const std::int32_t head = known->heads[treebank.sentence_ptr[n] + m - 1]; head >= 0)
+            for (std::int64_t h = 0; h <= n_words; ++h)
+                if (h != head) scores_[h * side + m] = kNever;
     return best_tree({n_words, 1, scores_.data(), one_root_}).heads;
 }
 
 std::vector<Arc> Pruner::find(const Treebank& treebank, std::int64_t n, const KnownTrees* known) {
     const std::int64_t n_words = treebank.length(n), first = treebank.sentence_ptr[n];
     marginals_.resize((n_words + 1) * (n_words + 1));
-    std::vector<std::int32_t> heads = known ? find_best(treebank, n, *known) : find_best(treebank, n);
+    std::vector<std::int32_t> heads = find_best(treebank, n, known);
     std::vector<Arc> found;
     for (std::int32_t m = 1; m <= n_words; ++m) add_likely(m, n_words, found);
     for (std::int32_t m = 1; m <= n_words; ++m) found.push_back({heads[m - 1], m});

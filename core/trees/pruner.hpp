@@ -32,10 +32,8 @@ class Pruner {
     std::vector<Arc> find(const Treebank& treebank, std::int64_t n, const KnownTrees* known);
 
   private:
-    // The best tree of sentence n, and marginals_ of its arcs.
-    std::vector<std::int32_t> find_best(const Treebank& treebank, std::int64_t n);
-    // The same of a tree that agrees with what is known; the marginals are those of all trees.
-    std::vector<std::int32_t> find_best(const Treebank& treebank, std::int64_t n, const KnownTrees& known);
+    // The best tree of sentence n that has the heads that are known, and marginals_ of the arcs of all trees.
+    std::vector<std::int32_t> find_best(const Treebank& treebank, std::int64_t n, const KnownTrees* known);
     void add_likely(std::int32_t m, std::int64_t n_words, std::vector<Arc>& found);
 
     const PruningModel& model_;

@@ -97,17 +97,18 @@ void SentenceFeatures::keep(std::int64_t n) const {
 void SentenceFeatures::list_features(const Treebank& treebank, std::int64_t n) {
     features_.load(treebank, n);
     for (Lists* lists : {&arcs_, &pairs_, &dependents_, &heads_, &second_order_}) lists->clear();
+    const bool has_labels = layout_.n_label_features() > 0;
     for (std::int64_t i = 0; i <= n_; ++i)
         for (const Side side : {Side::left, Side::right}) {
-            if (i > 0) features_.label_of_dependent(i, side, keys_);
+            if (i > 0 && has_labels) features_.label_of_dependent(i, side, keys_);
             add_list(index_.labels, dependents_);
-            features_.label_of_head(i, side, keys_);
+            if (has_labels) features_.label_of_head(i, side, keys_);
             add_list(index_.labels, heads_);
         }
     const auto add_arc = [&](std::int64_t h, std::int64_t m) {
-        features_.arc(h, m, keys_);
+        layout_.is_coarse() ? features_.coarse_arc(h, m, keys_) : features_.arc(h, m, keys_);
         add_list(index_.arcs, arcs_);
-        features_.label_of_arc(h, m, keys_);
+        if (has_labels) features_.label_of_arc(h, m, keys_);
         add_list(index_.labels, pairs_);
     };
     if (parts_) {

@@ -153,7 +153,7 @@ class SentenceFeatures {
     const TreeParts* parts_ = nullptr;
     ArcFeatures features_;
     std::int64_t n_ = 0, n_weights_ = 0;
-    std::vector<Key> keys_;
+    KeyList keys_;
     Lists arcs_, pairs_;        // [arcs] in the order of each_arc: features of the arc, of its label
     Lists dependents_, heads_;  // [2 (n + 1)] features of labels by one word and side
     Lists second_order_;        // [parts of second order]; their features are among those of arcs

@@ -2,7 +2,7 @@
 
 namespace crfkit {
 
-void add_keys(const ArcFeatures& features, const SecondOrderPart& part, std::vector<Key>& out) {
+void add_keys(const ArcFeatures& features, const SecondOrderPart& part, KeyList& out) {
     if (part.kind == SecondOrderPart::Kind::grandparent)
         features.grandparent(part.other, part.head, part.dependent, out);
     else

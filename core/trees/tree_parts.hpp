@@ -28,7 +28,7 @@ struct SecondOrderPart {
 };
 
 // Adds the keys of the features of a part to `out`.
-void add_keys(const ArcFeatures& features, const SecondOrderPart& part, std::vector<Key>& out);
+void add_keys(const ArcFeatures& features, const SecondOrderPart& part, KeyList& out);
 
 // Those that trees over given arcs may have. They are numbered: arcs, then those of second order.
 class TreeParts {

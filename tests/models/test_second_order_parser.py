@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from crfkit import AdaGrad, Parser, load
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, InputError, UnsupportedError
+from crfkit.features import ArcMap, ArcPruner, encode_sentences, known_trees, labels_of, lift_crossing_arcs
 from crfkit.models import MissingColumns, read_model_file, write_model_file
 from tests.oracles.treebanks import random_treebank
 
@@ -118,28 +120,20 @@ def test_a_file_gives_the_same_parser(parser: Parser, tmp_path: Path) -> None:
 
 
 def test_a_file_holds_features_of_both_models_once(parser: Parser, tmp_path: Path) -> None:
-    """Older files hold all features of the first-order model, and give the same parser."""
+    """A file with all features of the first-order model gives the same parser."""
     parser.save(tmp_path / "m")
     file = read_model_file(tmp_path / "m")
-    # Where crossing arcs are lifted, the parser has seen some labels at other arcs than the first-order model.
-    assert ("pruner_labels" in file.arrays) == (parser.structure == "projective")
+    own = {name for name in file.arrays if name.startswith("pruner_")}
+    assert own == {"pruner_arc_keys", "pruner_shared_arc_keys", "pruner_weights"}
     pruner = parser._get_model().pruner
     assert pruner is not None
     layout = pruner.arc_map.layout
     assert len(file.arrays["pruner_arc_keys"]) < len(layout.arc_keys)
-    full: dict[str, npt.NDArray[Any]] = {
-        "arc_keys": layout.arc_keys,
-        "label_keys": layout.label_keys,
-        "label_counts": np.diff(layout.pair_ptr).astype(np.uint8),
-        "labels": layout.pair_labels.astype(np.uint8),
-    }
-    arrays: dict[str, npt.NDArray[Any]] = {**file.arrays} | {
-        f"pruner_{name}": values for name, values in full.items()
-    }
+    arrays: dict[str, npt.NDArray[Any]] = {**file.arrays, "pruner_arc_keys": layout.arc_keys}
     shared = arrays.pop("pruner_shared_arc_keys")
-    write_model_file(file._replace(arrays=arrays), tmp_path / "old")
+    write_model_file(file._replace(arrays=arrays), tmp_path / "all")
     for a, b in zip(
-        load(tmp_path / "old").arc_probabilities(NEW), parser.arc_probabilities(NEW), strict=True
+        load(tmp_path / "all").arc_probabilities(NEW), parser.arc_probabilities(NEW), strict=True
     ):
         assert a.tobytes() == b.tobytes()
     for bits in (shared[:-1], ~shared, shared.astype(np.int64)):
@@ -148,6 +142,36 @@ def test_a_file_holds_features_of_both_models_once(parser: Parser, tmp_path: Pat
         )
         with pytest.raises(InputError):
             load(tmp_path / "bad")
+
+
+def test_first_order_models_with_labels(parser: Parser, tmp_path: Path) -> None:
+    """Parsers of before have one: their files give the same answers, with arrays of labels or those of the parser."""
+    labels = labels_of(TREES)
+    treebank = encode_sentences(TREES)
+    trees = known_trees(TREES, labels)
+    if parser.structure == "projective":
+        lifted = lift_crossing_arcs(treebank, trees)
+        assert (lifted.heads != trees.heads).any()  # some labels are at other arcs: the arrays differ
+    arc_map = ArcMap.learn(treebank, trees, labels, 1)
+    weights = np.random.default_rng(6).normal(0, 0.3, arc_map.n_weights).astype(np.float32)
+    old = copy.copy(parser)
+    model = parser._get_model()._replace(pruner=ArcPruner(arc_map, weights.astype(np.float64)))
+    old._set_model(model, parser.weights_)
+    old.save(tmp_path / "m")
+    file = read_model_file(tmp_path / "m")
+    assert ("pruner_labels" in file.arrays) == (parser.structure == "projective")
+    del file.settings["pruning"]["coarse"]  # as before
+    write_model_file(file, tmp_path / "m")
+    changed = False
+    for a, b, c in zip(
+        load(tmp_path / "m").arc_probabilities(NEW),
+        old.arc_probabilities(NEW),
+        parser.arc_probabilities(NEW),
+        strict=True,
+    ):
+        assert a.tobytes() == b.tobytes()
+        changed |= a.tobytes() != c.tobytes()
+    assert changed
 
 
 def test_the_same_bits_for_any_number_of_threads(parser: Parser) -> None:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from itertools import product
+
 import numpy as np
 import pytest
 
+from crfkit.features import ArcMap, ArcPruner
+from crfkit.inference import TreeParser
 from tests.oracles.second_order_problems import SecondOrderProblem, Tree, parts_of
 from tests.oracles.treebanks import random_treebank
+
+
+def is_tree(heads: tuple[int, ...]) -> bool:
+    """Whether one word hangs on the root, and all others on a word that does, or on one that does, and so on."""
+    reached = {0}
+    for _ in heads:
+        reached |= {m for m, h in enumerate(heads, 1) if h in reached}
+    return heads.count(0) == 1 and len(reached) == len(heads) + 1
+
 
 PROBLEMS = [(True, 99), (False, 99), (True, 2)]
 
@@ -113,11 +127,45 @@ def test_probabilities_of_all_trees_of_a_pruned_parser_sum_to_one(single_root: b
         assert log_p[tree] == pytest.approx(score - log_z, abs=1e-10)
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_likeliest_heads_are_candidates(most: int) -> None:
+    """Of a model of few templates, whose features are some of all: scored by the same weights, and enumerated."""
+    problem = SecondOrderProblem(random_treebank([2, 4, 5], 4), most=most)
+    heads = problem.trees.heads
+    coarse = ArcMap.learn_coarse(problem.treebank, problem.trees, 1)
+    every = ArcMap.learn(problem.treebank, problem.trees, problem.labels, 1)
+    place = {key: i for i, key in enumerate(every.layout.arc_keys.tolist())}
+    places = [place[key] for key in coarse.layout.arc_keys.tolist()]
+    assert 0 < len(places) < every.n_arc_features
+    weights = np.random.default_rng(2).normal(size=coarse.n_weights)
+    same = np.zeros(every.n_weights)
+    same[places] = weights
+    pruner = ArcPruner(coarse, weights, 0.0, most)
+    free = pruner.model.candidates(problem.treebank, np.full_like(heads, -1), True, 1)
+    for n, full in enumerate(TreeParser(every.layout, same).scores(problem.treebank)):
+        scores = TreeParser(coarse.layout, weights).scores(problem.treebank)[n][:, :, 0]
+        assert full.max(axis=2) == pytest.approx(scores, abs=1e-12)
+        found = set(map(tuple, free.arcs[free.sentence_ptr[n] : free.sentence_ptr[n + 1]].tolist()))
+        total = {
+            tree: math.exp(sum(scores[h, m] for m, h in enumerate(tree, 1)))
+            for tree in product(range(len(scores)), repeat=len(scores) - 1)
+            if is_tree(tree)
+        }
+        for m in range(1, len(scores)):
+            prob = {
+                h: sum(p for tree, p in total.items() if tree[m - 1] == h)
+                for h in range(len(scores))
+                if h != m
+            }
+            likely = sorted(prob, key=lambda h: -prob[h])[:most]
+            assert {(h, m) for h in likely} <= found
+
+
 def test_known_arcs_are_candidates_and_a_projective_tree_always_is() -> None:
     problem = SecondOrderProblem(random_treebank([6, 9, 12] * 5, 3), most=1)
     arcs = problem.candidates()
     unknown = np.full(len(problem.trees.heads), -1, np.int32)
-    free = problem.pruner.model.candidates(problem.treebank, unknown, unknown, True, 1)
+    free = problem.pruner.model.candidates(problem.treebank, unknown, True, 1)
     heads, labels = problem.parser(problem.weights).decode(problem.treebank)
     for n in range(len(problem.sentences)):
         known = set(map(tuple, arcs.arcs[arcs.sentence_ptr[n] : arcs.sentence_ptr[n + 1]].tolist()))

@@ -20,6 +20,7 @@ from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.features.dataset import sequence_weights
 from crfkit.features.treebank import KnownTrees
 
+ANY_LABEL = "_"  # the one label of a model that knows none
 FEATURE_SET = 1
 """The number of this set of arc features: a model file with another number cannot be used."""
 
@@ -54,6 +55,25 @@ class ArcMap:
         """From keys, ascending as unsigned numbers, and the labels of each feature of labels, ascending too."""
         layout = _core.ArcLayout(len(labels), arc_keys, label_keys, pair_ptr, pair_labels)
         return cls(tuple(labels), layout)
+
+    @classmethod
+    def learn_coarse(cls, treebank: _core.Treebank, trees: KnownTrees, min_count: int) -> ArcMap:
+        """The features of a model that prunes arcs: of few templates, and none of labels."""
+        return cls((ANY_LABEL,), _core.ArcLayout.learn_coarse(treebank, trees.heads, min_count))
+
+    @classmethod
+    def of_coarse(cls, arc_keys: Int64s) -> ArcMap:
+        """The same from keys, ascending as unsigned numbers."""
+        none = np.zeros(0, dtype=np.int64)
+        layout = _core.ArcLayout(
+            1, arc_keys, none, np.zeros(1, dtype=np.int64), none.astype(np.int32), coarse=True
+        )
+        return cls((ANY_LABEL,), layout)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether it has the features of few templates."""
+        return self.layout.is_coarse
 
     @property
     def n_weights(self) -> int:

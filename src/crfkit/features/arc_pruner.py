@@ -39,7 +39,7 @@ class ArcPruner:
         self, treebank: _core.Treebank, trees: KnownTrees, *, single_root: bool, n_threads: int
     ) -> _core.CandidateArcs:
         """The arcs of each sentence that are kept, and those that are known."""
-        return self.model.candidates(treebank, trees.heads, trees.labels, bool(single_root), n_threads)
+        return self.model.candidates(treebank, trees.heads, bool(single_root), n_threads)
 
 
 def lift_crossing_arcs(treebank: _core.Treebank, trees: KnownTrees) -> KnownTrees:

@@ -5,9 +5,10 @@
     label_counts  how many labels each of the latter has weights for; `labels` are these, ascending
     weights       [D] those of arcs, then those of labels, feature by feature
     history       of the training
-    pruner_…      the same of the first-order model that prunes arcs, where there is one; its features are most often among
-                  those of the parser: pruner_shared_arc_keys has a bit for each of these, pruner_arc_keys are the others,
-                  and label_keys, label_counts and labels are left out where they are the same
+    pruner_…      arc_keys and weights of the first-order model that prunes arcs, where there is one; its features are most
+                  often among those of the parser: pruner_shared_arc_keys has a bit for each of these, pruner_arc_keys are
+                  the others. In files of before it has labels too: label_keys, label_counts and labels are left out
+                  where they are the same
 
 Every rule is checked here, but for two that the native core sees to: keys ascend, and so do the labels of a feature.
 """
@@ -34,6 +35,7 @@ from crfkit.models.files.model_file import Array, ModelFile
 TYPE = "Parser"
 MAX_LABELS = 10_000
 PRUNER = "pruner_"  # what the names of its arrays begin with
+PRUNER_KEYS, PRUNER_WEIGHTS = "pruner_arc_keys", "pruner_weights"
 SHARED = "pruner_shared_arc_keys"
 LABEL_ARRAYS = ("label_keys", "label_counts", "labels")
 
@@ -57,8 +59,11 @@ def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFi
     pruner = contents.pruner
     if pruner is not None:
         own = _pack_map(pruner.arc_map, pruner.weights.astype(np.float32), PRUNER)
+        coarse = pruner.arc_map.is_coarse
+        if coarse:  # it knows no labels
+            own = {name: own[name] for name in (PRUNER_KEYS, PRUNER_WEIGHTS)}
         arrays |= _without_shared(own, arrays)
-        settings["pruning"] = {"threshold": pruner.threshold, "most": pruner.most}
+        settings["pruning"] = {"threshold": pruner.threshold, "most": pruner.most, "coarse": coarse}
     return ModelFile(TYPE, settings, arrays)
 
 
@@ -92,12 +97,12 @@ def _pack_map(arc_map: ArcMap, weights: npt.NDArray[Any], prefix: str) -> dict[s
 def _without_shared(own: dict[str, Array], arrays: dict[str, Array]) -> dict[str, Array]:
     """The arrays of the pruner without what those of the parser have too."""
     kept = dict(own)
-    if all(np.array_equal(own[PRUNER + name], arrays[name]) for name in LABEL_ARRAYS):
+    if all(np.array_equal(own.get(PRUNER + name, ()), arrays[name]) for name in LABEL_ARRAYS):
         for name in LABEL_ARRAYS:
-            del kept[PRUNER + name]
-    keys = own[f"{PRUNER}arc_keys"]
+            kept.pop(PRUNER + name, None)
+    keys = own[PRUNER_KEYS]
     kept[SHARED] = np.packbits(np.isin(arrays["arc_keys"], keys))
-    kept[f"{PRUNER}arc_keys"] = keys[~np.isin(keys, arrays["arc_keys"])]
+    kept[PRUNER_KEYS] = keys[~np.isin(keys, arrays["arc_keys"])]
     return kept
 
 
@@ -107,14 +112,14 @@ def _with_shared(file: ModelFile) -> ModelFile:
     for name in LABEL_ARRAYS:
         arrays.setdefault(PRUNER + name, array(file, name))
     if SHARED in arrays:
-        keys, bits, rest = _keys(file, "arc_keys"), array(file, SHARED), _keys(file, f"{PRUNER}arc_keys")
+        keys, bits, rest = _keys(file, "arc_keys"), array(file, SHARED), _keys(file, PRUNER_KEYS)
         if bits.dtype != np.uint8 or bits.shape != (-(-len(keys) // 8),):
             raise FileFormatError(
                 f"array {SHARED!r} is {bits.dtype} of shape {list(bits.shape)}, expected a bit for each of the "
                 f"{len(keys)} keys of arcs"
             )
         shared = keys[np.unpackbits(bits, count=len(keys)).astype(np.bool_)]
-        arrays[f"{PRUNER}arc_keys"] = np.sort(np.concatenate([shared, rest]).view(np.uint64)).view(np.int64)
+        arrays[PRUNER_KEYS] = np.sort(np.concatenate([shared, rest]).view(np.uint64)).view(np.int64)
     return ModelFile(file.type, file.settings, arrays)
 
 
@@ -139,7 +144,14 @@ def _unpack_pruner(file: ModelFile, labels: list[str], limits: Any) -> ArcPruner
     threshold, most = setting(limits, "threshold", (float, int)), setting(limits, "most", int)
     if not 0 <= threshold <= 1 or not 1 <= most < 2**31:
         raise FileFormatError("its pruning has a threshold outside 0 … 1, or keeps no heads")
-    return ArcPruner(*_unpack_map(file, labels, PRUNER), float(threshold), most)
+    if not limits.get("coarse", False):  # files of before: all templates, with labels
+        return ArcPruner(*_unpack_map(file, labels, PRUNER), float(threshold), most)
+    keys = _keys(file, PRUNER_KEYS)
+    weights = read_weights(file, len(keys), PRUNER_WEIGHTS)
+    try:
+        return ArcPruner(ArcMap.of_coarse(keys), weights, float(threshold), most)
+    except ValueError as error:
+        raise reword(error, str(error)) from None
 
 
 def _keys(file: ModelFile, name: str) -> Int64s:

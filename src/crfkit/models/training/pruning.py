@@ -34,11 +34,11 @@ def choose_structure(settings: ParserSettings, data: TrainingTrees) -> tuple[str
 
 
 def train_pruner(settings: ParserSettings, data: TrainingTrees, n_threads: int) -> ArcPruner:
-    """A first-order model over spanning trees, after few passes."""
-    arc_map = ArcMap.learn(data.treebank, data.trees, list(data.labels), settings.min_count)
+    """A first-order model over spanning trees without labels, of few templates, after few passes."""
+    arc_map = ArcMap.learn_coarse(data.treebank, data.trees, settings.min_count)
     loss = arc_map.loss(
         data.treebank,
-        data.trees,
+        data.trees._replace(labels=np.zeros_like(data.trees.labels)),
         sample_weight=data.sample_weight,
         single_root=settings.single_root,
         n_threads=n_threads,
