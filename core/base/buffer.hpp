@@ -37,14 +37,12 @@ class Buffer {
         swap(other);
         return *this;
     }
-    ~Buffer() { std::free(data_); }
+    ~Buffer() { release(); }
 
     // Grows or shrinks to `size` numbers; what they hold is unspecified. Memory is kept when it shrinks.
     void resize(std::int64_t size) {
         if (size > capacity_) {
-            std::free(data_);
-            data_ = nullptr;
-            capacity_ = 0;
+            release();
             data_ = static_cast<Number*>(allocate(static_cast<std::size_t>(size) * sizeof(Number)));
             capacity_ = size;
         }
@@ -54,6 +52,16 @@ class Buffer {
         resize(size);
         std::fill(data_, data_ + size, value);
     }
+
+    // Lets go of its own memory: the same numbers lie in memory of somebody else, which must outlive it. It
+    // is read only from now on, until it grows.
+    void point_to(Number* memory) {
+        const std::int64_t size = size_;
+        release();
+        data_ = memory;
+        size_ = size;
+    }
+    bool owns_memory() const { return capacity_ > 0; }
 
     std::int64_t size() const { return size_; }
     Number* data() { return data_; }
@@ -66,13 +74,18 @@ class Buffer {
     const Number& operator[](std::int64_t i) const { return data_[i]; }
 
   private:
+    void release() noexcept {
+        if (owns_memory()) std::free(data_);
+        data_ = nullptr;
+        size_ = capacity_ = 0;
+    }
     void swap(Buffer& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
         std::swap(capacity_, other.capacity_);
     }
     Number* data_ = nullptr;
-    std::int64_t size_ = 0, capacity_ = 0;
+    std::int64_t size_ = 0, capacity_ = 0;  // capacity 0: the memory, if any, is that of somebody else
 };
 
 }  // namespace crfkit

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,6 +21,7 @@
 #include "training/fixed_weights.hpp"
 #include "training/objective.hpp"
 #include "training/sharded_loss.hpp"
+#include "training/stored_shards.hpp"
 #include "trees/tree_loss.hpp"
 
 namespace nb = nanobind;
@@ -84,6 +86,23 @@ void bind_kinds(nb::module_& m) {
                                                  losses[0]->n_threads);
         },
         "losses"_a);
+    m.def(
+        "stored_loss",
+        [](std::vector<std::int64_t> shard_ptr, nb::callable make, std::int64_t n_weights,
+           const std::string& scratch, int n_threads) -> std::unique_ptr<DataLoss> {
+            if (shard_ptr.size() < 2) throw std::invalid_argument("there are no shards");
+            auto shards = std::make_unique<StoredShards>(
+                std::move(shard_ptr),
+                [make = std::move(make), n_weights](std::int64_t i) {
+                    const LockTaken lock;
+                    auto loss = nb::cast<std::shared_ptr<DataLoss>>(make(i));
+                    check_size("weights of a shard", static_cast<std::size_t>(loss->n_weights), n_weights);
+                    return loss;
+                },
+                scratch);
+            return std::make_unique<ShardedLoss>(std::move(shards), n_weights, n_threads);
+        },
+        "shard_ptr"_a, "make"_a, "n_weights"_a, "scratch"_a, "n_threads"_a);
 }
 
 void bind_python_loss(nb::module_& m) {

@@ -32,6 +32,13 @@ nb::tuple to_bytes_of(const Vocabulary& vocabulary) {
     return nb::make_tuple(new_array(std::move(bytes)), new_array(std::move(lengths)));
 }
 
+nb::object hashes_of(const Vocabulary& vocabulary) {
+    std::vector<std::uint64_t> hashes(vocabulary.size());
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id)
+        hashes[id] = Vocabulary::hash(vocabulary.name(id));
+    return new_array(std::move(hashes));
+}
+
 nb::list names_of(const Vocabulary& vocabulary) {
     nb::list names;
     for (std::int32_t id = 0; id < vocabulary.size(); ++id) names.append(to_python(vocabulary.name(id)));
@@ -65,6 +72,18 @@ void bind_vocabulary(nb::module_& m) {
                 return nb::make_tuple(std::move(kept), new_array(std::move(remap)));
             },
             "mask"_a, "The vocabulary of the names where mask[id], and old id -> new id (-1 = dropped).")
+        .def("hashes", &hashes_of, "A number for each name, by id, that depends on the process.")
+        .def(
+            "extend",
+            [](Vocabulary& v, const Vocabulary& other, const Array<bool>& mask) {
+                check_size("mask", mask.size(), other.size());
+                std::vector<std::int32_t> ids(mask.size());
+                for (std::int32_t id = 0; id < other.size(); ++id)
+                    ids[id] = mask.data()[id] ? v.add(other.name(id)) : v.find(other.name(id));
+                return new_array(std::move(ids));
+            },
+            "other"_a, "mask"_a,
+            "Adds the names of another one where mask[id]; the ids here of all its names, -1: not there.")
         .def("to_bytes", &to_bytes_of, "All names as UTF-8 one after the other, and the length of each.")
         .def_static(
             "from_bytes",

@@ -26,6 +26,12 @@ class ChainSequences final : public SequenceSource {
     void unpack(const double* slots, double* w) const override;
     void each_slot_range(const std::function<void(SlotRange)>& function) const override;
     std::unique_ptr<SequenceLoss> open() const override;
+    // What is large is to be read from a file.
+    void move_to(ScratchMemory& memory) {
+        for (TouchedLists* lists : {&rows, &singles, &arcs}) lists->move_to(memory);
+        memory.take(single_labels);
+        memory.take(exists);
+    }
 
     const Layout& layout;
     const Design& design;

@@ -24,8 +24,9 @@ void fill(const Layout& layout, const Design& design, Block& block) {
                                       0);
     block.rows = invert(design.rows, block.first_position, block.last_position, scratch);
     block.entries = invert(design.entries, block.first_position, block.last_position, scratch);
+    block.entry_labels.resize(block.entries.n());
     for (std::int64_t i = 0; i < block.entries.n(); ++i)
-        block.entry_labels.push_back(layout.pair_labels[block.entries.ids[i]]);
+        block.entry_labels[i] = layout.pair_labels[block.entries.ids[i]];
     if (design.arcs.ptr.size() == 0) return;
     block.own.assign(static_cast<std::size_t>(block.last_position - block.first_position), -1);
     for (std::int64_t t = block.first_position; t < block.last_position; ++t)

@@ -18,12 +18,17 @@ namespace crfkit {
 struct Block {
     std::int64_t first_position, last_position;
     std::int64_t first_sequence, last_sequence;
-    Inverted rows, entries, arcs;  // arcs: `positions` counts the positions that have arcs of their own
-    std::vector<std::int32_t> entry_labels;
+    Inverted rows, entries, arcs;       // arcs: `positions` counts the positions that have arcs of their own
+    Buffer<std::int32_t> entry_labels;  // [lists of entries]
     std::vector<std::int32_t>
         own;  // [positions] number of the position among those with arcs of their own, or −1
     std::int64_t n_own = 0;
     std::vector<std::int64_t> row_ranges, entry_ranges, arc_ranges;  // [kRanges + 1] of the lists, by id
+
+    void move_to(ScratchMemory& memory) {
+        for (Inverted* lists : {&rows, &entries, &arcs}) lists->move_to(memory);
+        memory.take(entry_labels);
+    }
 };
 
 // The ids of features and weights are cut into so many ranges, the same in all blocks: what the lists of one

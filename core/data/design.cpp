@@ -98,6 +98,12 @@ Design Design::in_rows(int n_threads) const {
                   {}, allowed, Purpose::patterns, n_threads);
 }
 
+void Design::move_to(ScratchMemory& memory) {
+    for (ActiveIds* lists : {&features, &rows, &entries, &arcs}) lists->move_to(memory);
+    memory.take(entry_labels);
+    for (Buffer<double>& block : dense) memory.take(block);
+}
+
 void Design::split_states(const Layout& layout, const FeatureList& states, int n_threads) {
     const std::int64_t n = n_positions(), n_tasks = (n + kPositionsPerTask - 1) / kPositionsPerTask;
     rows.ptr.assign(n + 1, 0);

@@ -9,6 +9,7 @@
 
 #include "base/buffer.hpp"
 #include "base/label_lists.hpp"
+#include "base/scratch_memory.hpp"
 #include "data/layout.hpp"
 
 namespace crfkit {
@@ -40,6 +41,12 @@ struct ActiveIds {
     Buffer<std::int64_t> ptr;  // [T + 1]
     Buffer<std::int32_t> ids;
     Buffer<double> values;  // empty: all 1
+
+    void move_to(ScratchMemory& memory) {
+        memory.take(ptr);
+        memory.take(ids);
+        memory.take(values);
+    }
 };
 
 // What a design is for: training, training with patterns (whole rows, whatever is restricted), or questions
@@ -60,6 +67,8 @@ class Design {
     void check_layout(const Layout& layout) const;
     // The same data in whole rows, for a design that keeps `features` as they came.
     Design in_rows(int n_threads) const;
+    // What is large is to be read from a file.
+    void move_to(ScratchMemory& memory);
 
     std::vector<std::int64_t> sequence_ptr;  // [N + 1]
     AllowedLabels allowed;
@@ -91,6 +100,12 @@ struct Inverted {
     Buffer<std::int32_t> positions;
     Buffer<double> values;
     std::int64_t n() const { return ids.size(); }
+    void move_to(ScratchMemory& memory) {
+        memory.take(ids);
+        memory.take(ptr);
+        memory.take(positions);
+        memory.take(values);
+    }
 };
 
 // `scratch` has a 0 for every id that may fire.

@@ -22,6 +22,11 @@ struct TouchedLists {
     // [E] in the order of `active`: the number of each active id among the things of its sequence
     Buffer<std::int32_t> numbers;
 
+    void move_to(ScratchMemory& memory) {
+        for (Buffer<std::int64_t>* of : {&sequence_ptr, &ptr}) memory.take(*of);
+        for (Buffer<std::int32_t>* of : {&ids, &places, &numbers}) memory.take(*of);
+        memory.take(values);
+    }
     std::int64_t begin(std::int64_t n) const { return sequence_ptr.size() > 0 ? sequence_ptr[n] : 0; }
     std::int64_t end(std::int64_t n) const { return sequence_ptr.size() > 0 ? sequence_ptr[n + 1] : 0; }
 };

@@ -20,7 +20,7 @@ namespace {
 template <class Loss>
 class ChainLoss : public TwoPrecisions<Loss> {
   public:
-    ChainLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
+    ChainLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design, Annotation gold,
               bool single_precision, int threads)
         : TwoPrecisions<Loss>(layout->n_weights(), design->n_sequences(), single_precision, threads),
           layout_(std::move(layout)),
@@ -30,7 +30,7 @@ class ChainLoss : public TwoPrecisions<Loss> {
 
   protected:
     std::shared_ptr<const Layout> layout_;
-    std::shared_ptr<const Design> design_;
+    std::shared_ptr<Design> design_;
     Annotation gold_;
     ArcModel arcs_;
     std::unique_ptr<SequenceSource> sequences_;  // from the first question about single sequences on
@@ -53,6 +53,12 @@ class DenseLoss final : public ChainLoss<DenseLoss> {
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
         return row_mistakes(*layout_, *design_, gold_, arcs_, w, single_precision_);
     }
+    bool move_to(ScratchMemory& memory) override {
+        design_->move_to(memory);
+        for (Block& block : blocks_) block.move_to(memory);
+        if (sequences_) static_cast<ChainSequences&>(*sequences_).move_to(memory);
+        return memory.store();
+    }
 
   private:
     std::vector<Block> blocks_;
@@ -61,7 +67,7 @@ class DenseLoss final : public ChainLoss<DenseLoss> {
 // Few candidate labels at a position, or labels with facets: each sequence is a lattice.
 class LatticeLoss final : public ChainLoss<LatticeLoss> {
   public:
-    LatticeLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design, Annotation gold,
+    LatticeLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design, Annotation gold,
                 bool single_precision, int threads)
         : ChainLoss(std::move(layout), std::move(design), std::move(gold), single_precision, threads),
           data_(*layout_, arcs_, *design_, n_threads),
@@ -141,9 +147,8 @@ struct FacetLattices {
 
 }  // namespace
 
-std::unique_ptr<DataLoss> chain_loss(std::shared_ptr<const Layout> layout,
-                                     std::shared_ptr<const Design> design, Annotation gold,
-                                     bool single_precision, int n_threads) {
+std::unique_ptr<DataLoss> chain_loss(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design,
+                                     Annotation gold, bool single_precision, int n_threads) {
     check_for_training(*layout, *design, gold, n_threads);
     if (design->as_lattices && !design->is_plain()) {
         const auto lattices = std::make_shared<const FacetLattices>(std::move(layout), std::move(design),

@@ -11,8 +11,7 @@
 namespace crfkit {
 
 // Throws std::invalid_argument if things do not fit together.
-std::unique_ptr<DataLoss> chain_loss(std::shared_ptr<const Layout> layout,
-                                     std::shared_ptr<const Design> design, Annotation gold,
-                                     bool single_precision, int n_threads);
+std::unique_ptr<DataLoss> chain_loss(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design,
+                                     Annotation gold, bool single_precision, int n_threads);
 
 }  // namespace crfkit

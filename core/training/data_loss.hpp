@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/scratch_memory.hpp"
 #include "training/blocked_evaluator.hpp"
 #include "training/mistakes.hpp"
 #include "training/sequence_loss.hpp"
@@ -43,6 +44,12 @@ class DataLoss {
     // before others.
     virtual std::vector<std::int64_t> shard_ptr() const { return {0, n_sequences}; }
 
+    // Moves to a file what is large and was made since this was asked last, to be read from there. Returns
+    // whether that is (nearly) all that it holds; what cannot be moved stays in memory.
+    virtual bool move_to(ScratchMemory&) { return false; }
+    // Frees what the next question makes anew; losses of single sequences stay valid.
+    virtual void release() {}
+
     const std::int64_t n_weights;    // D
     const std::int64_t n_sequences;  // N
     const int n_threads;
@@ -62,6 +69,10 @@ class TwoPrecisions : public DataLoss {
         single_precision_ = false;
         single_.reset();
         return change;
+    }
+    void release() final {
+        single_.reset();
+        double_.reset();
     }
 
   protected:

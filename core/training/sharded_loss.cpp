@@ -18,7 +18,7 @@ class ShardedSequences final : public SequenceSource {
     explicit ShardedSequences(ShardedLoss& loss) : loss_(loss), first_(loss.open(0)) {
         n_slots_ = first_->sequences().n_slots();
         if (loss.in_memory())
-            for (std::int64_t i = 1; i < loss.n_shards(); ++i) of(*loss.open(i));
+            for (std::int64_t i = 1; i < loss.n_shards(); ++i) of(i, *loss.open(i));
     }
 
     std::int64_t n_sequences() const override { return loss_.n_sequences; }
@@ -33,9 +33,10 @@ class ShardedSequences final : public SequenceSource {
     std::unique_ptr<SequenceLoss> open() const override;
 
     // The sequences of one shard, made when they are asked for first. Any thread may ask.
-    const SequenceSource& of(DataLoss& shard) const {
+    const SequenceSource& of(std::int64_t i, DataLoss& shard) const {
         const std::lock_guard one_at_a_time(mutex_);
         const SequenceSource& found = shard.sequences();
+        loss_.settle(i);
         if (found.n_slots() != n_slots_)
             throw std::invalid_argument(
                 "shards have sequences of different kinds: " + std::to_string(found.n_slots()) + " and " +
@@ -67,7 +68,7 @@ class ShardedSequence final : public SequenceLoss {
                 shard_ = -1;
                 open = {};
                 open.loss = loss.open(shard);
-                open.sequence = source_.of(*open.loss).open();
+                open.sequence = source_.of(shard, *open.loss).open();
             }
             current_ = open.sequence.get();
             shard_ = shard;
@@ -208,6 +209,7 @@ std::shared_ptr<DataLoss> ShardedLoss::open(std::int64_t i) {
     const std::lock_guard one_at_a_time(mutex_);
     if (shards_->in_memory()) return shards_->open(i);
     if (open_shard_ != i) {
+        if (open_shard_ >= 0) shards_->close(open_shard_);
         open_shard_ = -1;
         open_.reset();
         open_ = shards_->open(i);
@@ -215,6 +217,11 @@ std::shared_ptr<DataLoss> ShardedLoss::open(std::int64_t i) {
         open_shard_ = i;
     }
     return open_;
+}
+
+void ShardedLoss::settle(std::int64_t i) {
+    const std::lock_guard one_at_a_time(mutex_);
+    shards_->settle(i);
 }
 
 double ShardedLoss::add_shards(const std::function<double(DataLoss&, double*)>& answer, double* out) {
@@ -227,6 +234,7 @@ double ShardedLoss::add_shards(const std::function<double(DataLoss&, double*)>& 
         shards_->expect((i + 1) % n);
         double* const vector = sum.next();
         sum.add(answer(*shard, vector));
+        settle(i);
     }
     return sum.finish(out);
 }

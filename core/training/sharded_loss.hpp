@@ -30,6 +30,10 @@ class ShardLosses {
     virtual bool in_memory() const = 0;
     // Shard i is asked for next: it may be read meanwhile.
     virtual void expect(std::int64_t) {}
+    // Something was made of shard i, and nobody uses it now: it may be stored.
+    virtual void settle(std::int64_t) {}
+    // Shard i is not asked for soon.
+    virtual void close(std::int64_t) {}
 };
 
 // Losses that are all in memory.
@@ -94,6 +98,7 @@ class ShardedLoss final : public DataLoss {
     bool in_memory() const { return shards_->in_memory(); }
     // The loss of shard i, as exact as is asked for. Any thread may ask.
     std::shared_ptr<DataLoss> open(std::int64_t i);
+    void settle(std::int64_t i);
 
   private:
     double add_shards(const std::function<double(DataLoss&, double*)>& answer, double* out);

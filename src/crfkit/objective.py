@@ -8,7 +8,7 @@ Z_gold sums over the outputs that the annotation allows: a single one when all l
 and is left to the optimizer, which reads `l1`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -43,6 +43,17 @@ def sum_losses(losses: Sequence[Loss]) -> Loss:
     One loss is given back as it is. Its sequences are those of the shards, one after the other.
     """
     return losses[0] if len(losses) == 1 else _core.sharded_loss(list(losses))
+
+
+def stored_loss(
+    shard_ptr: Sequence[int], make: Callable[[int], Loss], n_weights: int, scratch: str, n_threads: int
+) -> Loss:
+    """The same sum for shards that are not in memory together: `make(i)` gives the loss of shard i.
+
+    What is large of the losses of dense chains is kept in a file without a name in the folder `scratch`; others are made
+    each time they are asked for.
+    """
+    return _core.stored_loss(list(shard_ptr), make, n_weights, scratch, n_threads)
 
 
 class Objective:

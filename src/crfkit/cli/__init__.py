@@ -17,6 +17,7 @@ __all__ = ["main"]
 # command → the file beside this one that holds it; loaded when the command is called.
 _COMMANDS = {
     "train": "train",
+    "encode": "encode",
     "tag": "tag",
     "train-tagger": "train_tagger",
     "train-parser": "train_parser",

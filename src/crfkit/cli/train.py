@@ -76,6 +76,11 @@ def _inputs_and_labels(examples: Sequence[Example]) -> tuple[Sequence[Any], list
     return [example.inputs for example in examples], [example.labels or [] for example in examples]
 
 
+def given_features(options: Mapping[str, Any]) -> list[str]:
+    """The options that say which features there are."""
+    return [name for name in ("template", "wapiti_patterns", "features") if options[name] is not None]
+
+
 def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Template | str | None:
     """The template or the patterns of a file, the name of a preset, or a preset for words that goes with the labels.
 
@@ -84,7 +89,7 @@ def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Tem
     from crfkit.evaluation import scheme_of
     from crfkit.features import Template, WapitiPatterns, preset
 
-    given = [name for name in ("template", "wapiti_patterns", "features") if options[name] is not None]
+    given = given_features(options)
     names = [f"--{name.replace('_', '-')}" for name in given]
     if len(given) > 1:
         raise InputError(f"both {names[0]} and {names[1]} were given, expected one of them")
@@ -94,7 +99,8 @@ def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Tem
         return None
     if given in (["template"], ["wapiti_patterns"]):
         parsed = {"template": Template, "wapiti_patterns": WapitiPatterns}[given[0]].read(options[given[0]])
-        parsed.check_columns(len(examples[0].inputs[0]))
+        if examples:
+            parsed.check_columns(len(examples[0].inputs[0]))
         return parsed
     preset_name: str | None = options["features"]
     if preset_name is None:
@@ -208,13 +214,17 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     line ends a sentence. Without --template and --features, the preset names is
     used for span labels such as B-LOC, and pos for all others: features of the word in column 0, and for names of the
     part of speech in column 1, where there is one.
-    With --attributes, FILE is one of CRFsuite's. Treebanks (CoNLL-U) are for train-tagger and train-parser.
+    With --attributes, FILE is one of CRFsuite's. A data set of crfkit encode may have any size.
+    Treebanks (CoNLL-U) are for train-tagger and train-parser.
 
     Ctrl-C ends training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A run
     with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
     with Display(quiet=quiet) as display, open_cluster(options["cluster"]) as client:
-        _train_and_keep(file, model, dev, options, display, client)
+        if file.is_dir():
+            train_on_dataset(file, model, dev, options, display, client)
+        else:
+            _train_and_keep(file, model, dev, options, display, client)
 
 
 def _train_and_keep(
@@ -265,6 +275,37 @@ def _train_and_keep(
         shard_size=options["shard_size"],
     )
     train_and_save(run, crf, model, options, display, metric.title, reading)
+
+
+def train_on_dataset(
+    folder: Path, model: Path, dev: Path | None, options: dict[str, Any], display: Display, client: Any
+) -> None:
+    """The same for an encoded data set, whose features and columns are those that it was encoded with."""
+    from crfkit.data import open_dataset
+    from crfkit.evaluation import metric_for
+
+    for name in ("allowed_column", "folds", "attributes", "costs", "segment_template"):
+        if options[name]:
+            raise InputError(f"--{name.replace('_', '-')} needs a file, and {folder} is a data set")
+    check_outputs(model, options["checkpoint"], (folder, dev))
+    dataset = open_dataset(folder)
+    reading = {"label_column": -1, "separator": None, **dataset.settings.get("reading", {})}
+    crf = _estimator(features_for([], options) if given_features(options) else None, options, client)
+    held_out = None
+    if dev is not None:
+        display.stage(f"reading {dev}", "sequences")
+        held_out = list(display.count(read_labelled(dev, conllu=True, **reading)))
+        for example in () if options["allow_unknown"] else held_out:
+            check_labels(example, set(dataset.labels), "the data set does not have the label")
+    metric = metric_for(dataset.labels, [example.labels or [] for example in held_out or ()])
+    display.say(repr(dataset).strip("<>").removeprefix("EncodedDataset "))
+    settings: dict[str, Any] = {}
+    if held_out is not None:
+        dev_set = _inputs_and_labels(held_out)
+        settings = {"dev": dev_set, "metric": metric, "patience": options["patience"]}
+    train_and_save(
+        partial(fit, crf, dataset, **settings), crf, model, options, display, metric.title, reading
+    )
 
 
 def _fit(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
@@ -336,6 +377,10 @@ def new_model(examples: Sequence[Example], options: dict[str, Any], client: Any 
 
     With a client, it is trained on the cluster of that.
     """
+    return _estimator(features_for(examples, options), options, client)
+
+
+def _estimator(features: Template | str | None, options: dict[str, Any], client: Any) -> CRF:
     from crfkit.models import CRF
 
     make: Callable[..., CRF] = CRF
@@ -343,7 +388,7 @@ def new_model(examples: Sequence[Example], options: dict[str, Any], client: Any 
         from crfkit.distributed import DistributedCRF
 
         make = partial(DistributedCRF, client)
-    features, facets = features_for(examples, options), options["facets"]
+    facets = options["facets"]
     usual: CRF = CRF(structure_of(options), features)
     return make(
         structure=usual.structure,

@@ -8,6 +8,7 @@ from crfkit.errors import InputError, MissingFileError
 from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from crfkit.data.array_files import ArrayFile, read_arrays, write_arrays, write_file
     from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
     from crfkit.data.columns import AUTO, ColumnSequence, read_columns, read_part, write_columns
     from crfkit.data.conllu import (
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         read_conllu,
         write_conllu,
     )
+    from crfkit.data.encoded import DatasetFolder, EncodedDataset, open_dataset
     from crfkit.data.files import (
         number_lines,
         read_byte_pieces,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         source_name,
     )
     from crfkit.data.frames import SequenceFrame, from_frame
+    from crfkit.data.labelled_columns import read_pairs
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
     from crfkit.data.uai import (
@@ -45,10 +48,13 @@ __all__ = [
     "AUTO",
     "MAX_LABELS",
     "MAX_WEIGHT",
+    "ArrayFile",
     "AttributeSequence",
     "ColumnSequence",
     "CommentsDropped",
+    "DatasetFolder",
     "EmptyNode",
+    "EncodedDataset",
     "InputError",
     "MissingFileError",
     "Multiword",
@@ -64,11 +70,14 @@ __all__ = [
     "item_of",
     "make_read_error",
     "number_lines",
+    "open_dataset",
+    "read_arrays",
     "read_attributes",
     "read_byte_pieces",
     "read_bytes",
     "read_columns",
     "read_conllu",
+    "read_pairs",
     "read_part",
     "read_pieces",
     "read_text",
@@ -78,14 +87,17 @@ __all__ = [
     "read_words",
     "source_name",
     "token_offsets",
+    "write_arrays",
     "write_attributes",
     "write_columns",
     "write_conllu",
+    "write_file",
     "write_uai",
     "write_uai_result",
 ]
 
 _LAZY = {  # what only labels reads no files of these kinds
+    "array_files": ("ArrayFile", "read_arrays", "write_arrays", "write_file"),
     "attributes": ("AttributeSequence", "item_of", "read_attributes", "write_attributes"),
     "columns": ("AUTO", "ColumnSequence", "read_columns", "read_part", "write_columns"),
     "conllu": (
@@ -98,8 +110,10 @@ _LAZY = {  # what only labels reads no files of these kinds
         "read_conllu",
         "write_conllu",
     ),
+    "encoded": ("DatasetFolder", "EncodedDataset", "open_dataset"),
     "frames": ("SequenceFrame", "from_frame"),
     "files": ("number_lines", "read_byte_pieces", "read_bytes", "read_pieces", "read_text", "source_name"),
+    "labelled_columns": ("read_pairs",),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),
     "uai": (

@@ -10,7 +10,7 @@ from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.remote_loss import RemoteLoss
 from crfkit.distributed.sources import ClientShards
 from crfkit.errors import UnsupportedError
-from crfkit.models import CRF, FeaturePotentials, ShardedData
+from crfkit.models import CRF, FeaturePotentials, TrainingShards
 from crfkit.objective import Loss, python_loss
 from crfkit.optimizers import OPTIMIZERS, optimizer_named
 from distributed import Client, get_client
@@ -61,7 +61,7 @@ class DistributedCRF(CRF[Any]):
                 remote.close()
             del self._cluster, self._remote
 
-    def _make_loss(self, sharded: ShardedData, potentials: FeaturePotentials, n_threads: int) -> Loss:
+    def _make_loss(self, sharded: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:
         threads = 1 if self.n_threads is None else n_threads
         remote = RemoteLoss(self._cluster, ClientShards(potentials, sharded), n_threads=threads)
         self._remote.append(remote)

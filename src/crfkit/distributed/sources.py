@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.features import Encoder
-from crfkit.models import FeaturePotentials, Shard, ShardedData
+from crfkit.models import FeaturePotentials, Shard, TrainingShards
 from crfkit.objective import Loss
 
 
@@ -28,7 +28,7 @@ class ShardRecipe:
 class ClientShards:
     """The shards of data that the client has: a `ShardSource`."""
 
-    def __init__(self, potentials: FeaturePotentials, sharded: ShardedData) -> None:
+    def __init__(self, potentials: FeaturePotentials, sharded: TrainingShards) -> None:
         self.context = replace(potentials, encoder=Encoder())  # shards have ids of features, not names
         self._shards = list(sharded.shards(with_inputs=potentials.reads_inputs))
         self.costs: Sequence[float] = [max(shard.dataset.n_positions, 1) for shard in self._shards]

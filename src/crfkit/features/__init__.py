@@ -8,6 +8,8 @@ from crfkit.features.arc_template_names import ARC_TEMPLATES
 from crfkit.features.column_rows import ColumnRows
 from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
+from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings
+from crfkit.features.encoded_data import encode_files, encode_pairs, encode_sources
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf, guess_facets
 from crfkit.features.factor_data import GraphAnswers, check_possible, graph_loss, read_outputs, scored_graph
@@ -46,12 +48,14 @@ from crfkit.features.lattice_map import (
 )
 from crfkit.features.lattice_paths import encode_paths, gold_triples, path_numbers, path_spans, path_triples
 from crfkit.features.merged_features import Coordinates, MergedFeatures
+from crfkit.features.pair_sources import PairSource, file_source
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, count_columns, preset, preset_note
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
 from crfkit.features.segment_templates import SegmentTemplate
+from crfkit.features.shard_arrays import read_shard
 from crfkit.features.shards import SHARD_SIZE, ShardCutter, cut_shards
 from crfkit.features.span_lists import without_spans
 from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
@@ -85,6 +89,7 @@ from crfkit.features.words import (
 __all__ = [
     "ARC_TEMPLATES",
     "COLUMNS",
+    "ENCODED_SHARD_SIZE",
     "FEATURE_SET",
     "NAMED_FACETS",
     "NAMED_LINE",
@@ -111,6 +116,7 @@ __all__ = [
     "Coverage",
     "Dataset",
     "Encoder",
+    "EncodingSettings",
     "Entry",
     "Facets",
     "FacetsOf",
@@ -135,6 +141,7 @@ __all__ = [
     "MergedFeatures",
     "MissingResource",
     "Outputs",
+    "PairSource",
     "PatternData",
     "PatternMap",
     "Resource",
@@ -167,8 +174,12 @@ __all__ = [
     "crossing_share",
     "cut_shards",
     "encode_allowed",
+    "encode_files",
+    "encode_pairs",
     "encode_paths",
     "encode_sentences",
+    "encode_sources",
+    "file_source",
     "first_of",
     "gold_triples",
     "graph_loss",
@@ -194,6 +205,7 @@ __all__ = [
     "read_lattices",
     "read_once",
     "read_outputs",
+    "read_shard",
     "read_word",
     "resource_from_bytes",
     "resource_lines",

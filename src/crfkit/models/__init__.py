@@ -51,7 +51,7 @@ from crfkit.models.training.merged_objective import MergedObjective, choose_obje
 from crfkit.models.training.penalty_search import PenaltySearch, PenaltyTrial
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback, Report
 from crfkit.models.training.seconds_left import SecondsLeft
-from crfkit.models.training.sharded_data import Shard, ShardedData
+from crfkit.models.training.sharded_data import Shard, ShardedData, TrainingShards
 from crfkit.models.unlabelled import agreed_labels, self_train, sure_labels, tri_train
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.word_segmenter import Word, WordSegmenter
@@ -95,6 +95,7 @@ __all__ = [
     "Terminated",
     "Termination",
     "TrainingInterrupted",
+    "TrainingShards",
     "TransitionFeatureWeight",
     "TransitionWeight",
     "TrellisSize",

@@ -1,7 +1,7 @@
 """The estimator: train, predict, ask for probabilities, save."""
 
 import os
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, Self
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
-from crfkit.data import SequenceFrame
+from crfkit.data import EncodedDataset, SequenceFrame
 from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import (
@@ -31,6 +31,7 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
 from crfkit.models.decoding import check_decoding, decode_labels
 from crfkit.models.encoded_input import EncodedInput
+from crfkit.models.encoded_training import open_training_data
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
 from crfkit.models.explanations.lattice_arcs import explain_lattice_arc
@@ -50,7 +51,8 @@ from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.penalty_search import PenaltySearch, resolve_l2
 from crfkit.models.training.progress import ProgressCallback
-from crfkit.models.training.sharded_data import ShardedData
+from crfkit.models.training.sharded_data import TrainingShards
+from crfkit.models.training.stored_task import StoredTask
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training.training_set import Examples
 from crfkit.objective import Loss
@@ -188,7 +190,7 @@ class CRF(Estimator, Generic[Label]):
 
     def fit(
         self,
-        X: Sequences,
+        X: Sequences | EncodedDataset | Iterator[Any] | str | os.PathLike[str],
         y: Sequence[Any] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
@@ -228,6 +230,10 @@ class CRF(Estimator, Generic[Label]):
         goes on from there after an interruption, with the same bits. A checkpoint of other data or other settings is
         refused.
 
+        In place of X and y, data of any size may be given: an encoded data set (`crfkit.data.open_dataset`), an
+        iterator of pairs (x, y), which is read once, or the paths of column files with the labels in the last column. They
+        are read shard by shard; `features` and `min_count` of an encoded data set are taken over.
+
         Data of more than `shard_size` positions (None: 1,048,576) are cut into shards, whose losses are added in a fixed
         order: the last bits of the result depend on this number, and on nothing else that is not the data or a setting.
 
@@ -236,17 +242,22 @@ class CRF(Estimator, Generic[Label]):
         the same records, with or without it.
         """
         first = None if start is None else CRF._read_start(start)
-        kind = kind_of(self.structure)
+        kind, settings = kind_of(self.structure), self._settings()
         as_text = isinstance(self.features, str | Template)
-        X, y, sample_weight = read_examples(X, y, sample_weight, as_text=as_text)
-        X, y = kind.read_labels(X, y, self.structure)
         dev = read_dev(dev, as_text=as_text)
         if isinstance(dev, tuple) and len(dev) > 1:
             dev = (*kind.read_labels(dev[0], dev[1], self.structure, "dev "), *dev[2:])
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
-        examples = Examples(X, y, sample_weight, allowed)
+        others = {"sample_weight": sample_weight, "allowed": allowed, "costs": costs}
+        with open_training_data(X, y, settings, shard_size, others) as data:
+            if isinstance(data, EncodedDataset):
+                self._keep(train(StoredTask(settings, data, self._make_loss), plan))
+                self._metadata = {}
+                return self
+        X, y, sample_weight = read_examples(*data, sample_weight, as_text=as_text)
+        examples = Examples(*kind.read_labels(X, y, self.structure), sample_weight, allowed)
         size = SHARD_SIZE if shard_size is None else shard_size
-        task = CRFTask(self._settings(), examples, shard_size=size, costs=costs, make_loss=self._make_loss)
+        task = CRFTask(settings, examples, shard_size=size, costs=costs, make_loss=self._make_loss)
         task, plan, found = resolve_l2(task, plan)
         if kind.growth(self.structure) is None:
             trained = train(task, plan)
@@ -297,7 +308,7 @@ class CRF(Estimator, Generic[Label]):
     def _defaults(cls) -> dict[str, Any]:
         return super()._defaults() | dict(STANDARD)
 
-    def _make_loss(self, sharded: ShardedData, potentials: FeaturePotentials, n_threads: int) -> Loss:
+    def _make_loss(self, sharded: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The loss that `fit` minimises; a subclass may have it computed elsewhere."""
         return sharded.loss(potentials, n_threads)
 

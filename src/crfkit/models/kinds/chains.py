@@ -11,6 +11,7 @@ class ChainKind(StructureKind):
     structure = Chain
     written = "crfkit.Chain(…)"
     adds_to_chain = True
+    trains_on_encoded = True
 
     def open(self, stored: StoredModel) -> tuple[Chain, FeaturePotentials]:
         """The chain of the parameters."""

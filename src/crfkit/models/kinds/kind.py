@@ -52,6 +52,7 @@ class StructureKind:
     named_weights: ClassVar[bool] = False  # a file lists the names of its weights
     calls_functions: ClassVar[bool] = False  # which no file holds; or it is of a class that no file holds
     inputs: ClassVar[str] = ""  # what it reads that is no sequence of positions
+    trains_on_encoded: ClassVar[bool] = False  # it is learned shard by shard
     adds_to_chain: ClassVar[bool] = False  # without weights of its own it is a chain
 
     def check(self, settings: "CRFSettings") -> None:

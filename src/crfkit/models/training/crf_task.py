@@ -1,6 +1,7 @@
 """What is particular to training a CRF."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,14 +30,21 @@ from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
 from crfkit.models.training.merged_objective import choose_objective
 from crfkit.models.training.progress import count_of
-from crfkit.models.training.sharded_data import ShardedData
+from crfkit.models.training.sharded_data import ShardedData, TrainingShards
 from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import Examples, TrainingInput
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective
 from crfkit.optimizers import Choice, choose
 
-MakeLoss = Callable[[ShardedData, FeaturePotentials, int], Loss]
+MakeLoss = Callable[[TrainingShards, FeaturePotentials, int], Loss]
+
+
+def here(shards: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:
+    """The loss of training data, computed by this process."""
+    return shards.loss(potentials, n_threads)
+
+
 """The loss of training data with the weights of potentials, by so many threads."""
 
 
@@ -49,7 +57,7 @@ class CRFTask:
     extend: bool = False  # keep all that the model to begin with knows: `partial_fit`
     shard_size: int = SHARD_SIZE  # positions of a shard
     costs: Costs | None = None  # of mistakes
-    make_loss: MakeLoss = ShardedData.loss  # by the processors of this machine, or others
+    make_loss: MakeLoss = here  # by the processors of this machine, or others
 
     @property
     def sequences(self) -> str:
@@ -105,26 +113,60 @@ class CRFTask:
         data = ShardedData.cut(found.data, weights, self.shard_size)
         costs = None if self.costs is None else read_costs(self.costs, found.model.labels.classes)
         own = (self.extend, costs, self.make_loss)
-        return EncodedSequences(settings, found.model, data, dev, plan.metric, *own)
+        return EncodedSequences(settings, found.model, dev, plan.metric, data, *own)
 
 
 @dataclass(frozen=True)
-class EncodedSequences:
-    """Training sequences in numbers."""
+class EncodedChains(ABC):
+    """Training sequences in numbers, wherever they are."""
 
     settings: CRFSettings
     model: ChainModel  # without its weights
-    sharded: ShardedData
     dev: Any
     metric: Any
-    extend: bool
-    costs: Float64s | None = None  # [L, L] of gold and predicted labels
-    make_loss: MakeLoss = ShardedData.loss
 
     @property
     def labels(self) -> str:
         """How many there are, for people."""
         return f"{len(self.model.labels):,} labels"
+
+    @abstractmethod
+    def objective(self, n_threads: int, start: Float64s | None) -> Objective:
+        """What training minimises."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, str]:
+        """Of the data, and of what they call for."""
+
+    def _penalty(self, name: str) -> Float64s:
+        return self.model.potentials.penalty(name, getattr(self.settings, name))
+
+    def choose(self) -> Choice:
+        """The optimizer that most likely reaches the minimum first."""
+        return choose(self.model.n_weights, l1=bool(self._penalty("l1").any()))
+
+    def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
+        """The score of weights on held-out data, if there are such."""
+        if self.dev is None:
+            return None
+        return self.model.dev_score(*(*self.dev, None)[:3], metric=self.metric, n_threads=n_threads)
+
+    def _dev_fingerprint(self) -> dict[str, str]:
+        dev = self.dev
+        return {
+            "dev": "none" if dev is None else f"{len(dev[1])} sequences",
+            "dev data": "none" if dev is None else _dev_fingerprint(self.model, *dev),
+        }
+
+
+@dataclass(frozen=True)
+class EncodedSequences(EncodedChains):
+    """Training sequences in memory."""
+
+    sharded: ShardedData
+    extend: bool
+    costs: Float64s | None = None  # [L, L] of gold and predicted labels
+    make_loss: MakeLoss = here
 
     def objective(self, n_threads: int, start: Float64s | None) -> Objective:
         """What training minimises, merged where equal features have equal weights in `start`.
@@ -156,27 +198,13 @@ class EncodedSequences:
         loss = self.make_loss(sharded, replace(self.model.potentials, feature_map=feature_map), n_threads)
         return loss if costs is None else costs.fix(loss)
 
-    def _penalty(self, name: str) -> Float64s:
-        return self.model.potentials.penalty(name, getattr(self.settings, name))
-
-    def choose(self) -> Choice:
-        """The optimizer that most likely reaches the minimum first."""
-        return choose(self.model.n_weights, l1=bool(self._penalty("l1").any()))
-
-    def dev_score(self, n_threads: int) -> Callable[[Float64s], float] | None:
-        """The score of weights on held-out data, if there are such."""
-        if self.dev is None:
-            return None
-        return self.model.dev_score(*(*self.dev, None)[:3], metric=self.metric, n_threads=n_threads)
-
     def fingerprint(self) -> dict[str, str]:
         """Of the data, and of what they call for."""
-        dev, sharded = self.dev, self.sharded
+        sharded = self.sharded
         shards = {} if sharded.n_shards == 1 else {"shards": repr(sharded.shard_ptr.tolist())}
         return shards | {
             "data": _fingerprint(self.model, sharded.data, sharded.sample_weight, self.costs),
-            "dev": "none" if dev is None else f"{len(dev[1])} sequences",
-            "dev data": "none" if dev is None else _dev_fingerprint(self.model, *dev),
+            **self._dev_fingerprint(),
         }
 
 

@@ -1,9 +1,9 @@
 """Training data in shards, and the loss of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from crfkit.arrays import Float64s, Int64s
 from crfkit.features import Annotation, Dataset, cut_shards
@@ -19,8 +19,26 @@ class Shard(NamedTuple):
     sample_weight: Float64s | None  # [N]
 
 
+class TrainingShards(Protocol):
+    """Training data in shards, wherever they are."""
+
+    @property
+    def shard_ptr(self) -> Sequence[int] | Int64s:
+        """The first sequence of each shard, and N."""
+
+    @property
+    def n_shards(self) -> int:
+        """At least 1."""
+
+    def shards(self, *, with_inputs: bool = False) -> Iterator[Shard]:
+        """Shard after shard; `with_inputs` for potentials that look at the inputs themselves."""
+
+    def loss(self, potentials: FeaturePotentials, n_threads: int, /) -> Loss:
+        """The sum of the losses of all shards."""
+
+
 class ShardedData(NamedTuple):
-    """Training data, and where it is cut."""
+    """Training data in memory, and where it is cut."""
 
     data: TrainingData
     sample_weight: Float64s | None  # [N]

@@ -98,7 +98,7 @@ def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> Trai
         kept[kept] = rest.kept
         return rest._replace(kept=kept, gone=rest.gone | gone)
     dataset = replace(dataset, allowed=constraints)
-    feature_map = _build_feature_map(encoder, dataset, annotation, labels, chain, settings)
+    feature_map = build_feature_map(encoder, dataset, annotation, labels, chain, settings)
     if base is not None:
         feature_map = widen(feature_map, labels, base.potentials.feature_map, base.labels)
     data = TrainingData(X, dataset, annotation)
@@ -128,7 +128,7 @@ def _find_dictionary(
     return dictionary.bind_labels(labels.classes)
 
 
-def _build_feature_map(
+def build_feature_map(
     encoder: Encoder,
     dataset: Dataset,
     annotation: Annotation,

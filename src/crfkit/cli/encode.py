@@ -1,0 +1,89 @@
+"""`crfkit encode`: column files as an encoded data set, for training on more than memory holds."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crfkit.cli.columns import read_labelled
+from crfkit.cli.options import quiet_option, threads_option
+from crfkit.cli.progress import Display
+from crfkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crfkit.features import Template
+
+
+@click.command("encode", short_help="Encode column files as a data set of any size for training.")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder to write.")
+@click.option("--features", metavar="PRESET", help="Ready-made features: names, pos, chunks or morphology.")
+@click.option(
+    "--template", type=click.Path(path_type=Path), help="Feature template, in the language of CRF++."
+)
+@click.option(
+    "--wapiti-patterns", type=click.Path(path_type=Path), help="Feature patterns, in the language of Wapiti."
+)
+@click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer positions.")
+@click.option(
+    "--shard-size",
+    type=click.IntRange(min=1),
+    help="Words that a shard has at most.  [default: 262144]",
+)
+@click.option(
+    "--label-column", default=-1, show_default=True, help="Column of the label, from 0; -1 is the last."
+)
+@click.option(
+    "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
+)
+@threads_option
+@quiet_option
+def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> None:
+    """Encode FILES, features and labels as numbers, into the folder OUT, on which crfkit train trains.
+
+    FILES have one word a line, as for crfkit train. They are read once, in bounded memory. A run that was killed goes on
+    when the same command is given again; shards that it has written are kept.
+    """
+    from crfkit.features import ENCODED_SHARD_SIZE, EncodingSettings, encode_sources, file_source
+
+    features = _features(options)
+    reading = {"label_column": options["label_column"], "separator": options["separator"]}
+    conllu = not isinstance(features, str)
+    sources = [file_source(path, partial(_pairs, path, conllu=conllu, **reading)) for path in files]
+    size = options["shard_size"] or ENCODED_SHARD_SIZE
+    settings = EncodingSettings(features, options["min_count"], size, reading)
+    with Display(quiet=quiet) as display:
+        dataset = encode_sources(
+            sources,
+            out,
+            settings,
+            stage=lambda text: display.stage(text, "sequences" if text.startswith("encoding") else None),
+            counted=display.count,
+            n_threads=options["threads"],
+        )
+        display.say(repr(dataset).strip("<>").removeprefix("EncodedDataset "))
+
+
+def _pairs(path: Path, **reading: Any) -> Iterator[tuple[Any, Any]]:
+    for example in read_labelled(path, **reading):
+        yield example.inputs, example.labels
+
+
+def _features(options: dict[str, Any]) -> Template | str:
+    """The preset or the template."""
+    from crfkit.features import Template, WapitiPatterns, preset
+
+    given = [name for name in ("features", "template", "wapiti_patterns") if options[name] is not None]
+    if len(given) != 1:
+        raise InputError("expected one of --features, --template and --wapiti-patterns")
+    if given == ["features"]:
+        name: str = options["features"]
+        preset(name)  # a name that there is not is refused before any work
+        return name
+    kind = {"template": Template, "wapiti_patterns": WapitiPatterns}[given[0]]
+    return kind.read(options[given[0]])

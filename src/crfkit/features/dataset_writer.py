@@ -1,0 +1,332 @@
+"""Writing encoded data sets: features and labels as ids, in shards, with bounded memory; a killed run goes on.
+
+1. Sequences are read and encoded shard by shard, each with a vocabulary of its own: a part, which is written to disk.
+2. The vocabularies of all parts become one, in the order of first occurrence. With `min_count` above 1 names are first
+   counted in a table of hashes of fixed size: what it counts too seldom is rare for certain, so rare names take no memory;
+   the others are counted exactly.
+3. Each part becomes a shard, with the ids of that vocabulary.
+
+So features, labels and their order are those that training in memory finds. Parts and shards that a killed run has written
+are kept, if their checksums are right.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.data import ArrayFile, DatasetFolder, EncodedDataset, read_arrays, write_arrays, write_file
+from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
+from crfkit.features.dataset import Dataset, FeatureList
+from crfkit.features.encoding import Encoder
+from crfkit.features.joint_vocabulary import join_vocabularies, vocabulary_of
+from crfkit.features.labels import Labels, check_lists
+from crfkit.features.pair_sources import Pair, PairSource, cut_pairs
+from crfkit.features.presets import count_columns, preset
+from crfkit.features.shard_arrays import read_shard, shard_arrays
+from crfkit.features.templates import Template
+
+ENCODED_SHARD_SIZE = 1 << 18
+"""Positions of a shard of an encoded data set, where nothing else is asked for."""
+
+
+@dataclass(frozen=True)
+class EncodingSettings:
+    """How sequences are encoded."""
+
+    features: Template | str | None = (
+        None  # a template, or the name of a preset; None: positions list their features
+    )
+    min_count: int = 1
+    shard_size: int = ENCODED_SHARD_SIZE
+    reading: dict[str, Any] | None = None  # how files are read, for those who read more of them
+
+    def template_for(self, n_columns: int | None) -> Template | None:
+        """The template; a preset fits itself to the columns."""
+        if isinstance(self.features, str):
+            return preset(self.features, n_columns)
+        return self.features
+
+    def to_json(self, template: Template | None) -> dict[str, Any]:
+        """As a model file has them."""
+        return {
+            "features": None if template is None else template.text,
+            "language": None if template is None else template.LANGUAGE,
+            "preset": self.features if isinstance(self.features, str) else None,
+            "min_count": self.min_count,
+            "reading": self.reading or {},
+        }
+
+
+class DatasetWriter:
+    """One run; see `encode_sources` for the arguments."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sources: list[PairSource],
+        settings: EncodingSettings,
+        stage: Callable[[str], None],
+        counted: Callable[[Iterable[Pair]], Iterable[Pair]],
+        n_threads: int,
+    ) -> None:
+        self.folder, self.sources, self.settings = folder, sources, settings
+        self.files = DatasetFolder(folder)
+        self.stage, self.counted, self.n_threads = stage, counted, n_threads
+        self.n_columns: int | None = None
+        given = settings.to_json(settings.features if isinstance(settings.features, Template) else None)
+        self.plan = {
+            "format": DatasetFolder.FORMAT,
+            "version": DatasetFolder.VERSION,
+            "settings": given,
+            "shard_size": settings.shard_size,
+            "sources": [[source.name, source.identity] for source in sources],
+        }
+
+    @contextmanager
+    def begin(self) -> Iterator[EncodedDataset | None]:
+        """Takes the folder, which must be new or that of a run with the same plan; gives a data set that is complete."""
+        plan = self.files.plan
+        if self.files.head.exists():
+            found = EncodedDataset(self.folder)
+            if found.head.get("plan") != json.loads(json.dumps(self.plan)):
+                raise ArgumentError(
+                    f"{self.folder}: there is another data set already, choose another folder"
+                )
+            yield found
+            return
+        if self.folder.exists() and not plan.exists() and any(self.folder.iterdir()):
+            raise ArgumentError(
+                f"{self.folder}: the folder holds something else, expected a new or empty folder"
+            )
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UnwritableFileError(f"{self.folder}: cannot be written ({error.strerror})") from None
+        if plan.exists():
+            try:
+                same = json.loads(plan.read_bytes()) == json.loads(json.dumps(self.plan))
+            except ValueError:
+                same = False
+            if not same:
+                raise ArgumentError(
+                    f"{self.folder}: an unfinished run with other files or options is there: "
+                    "repeat that one, choose another folder, or remove this one"
+                )
+        else:
+            write_file(plan, [json.dumps(self.plan).encode()])
+        with plan.open("rb") as stream:
+            _lock(stream, self.folder)
+            yield None
+
+    def finish(self) -> EncodedDataset:
+        """All steps that are left."""
+        names = self.files.vocabulary
+        known = self._read(names)
+        if known is None:
+            n_parts = self._write_parts()
+            self.stage("joining the vocabularies of all shards")
+            self._join(n_parts)
+            known = self._read(names)
+            assert known is not None
+        self.stage("writing shards")
+        shards = [self._write_shard(i, known) for i in range(known.metadata["n_parts"])]
+        head = {
+            "format": DatasetFolder.FORMAT,
+            "version": DatasetFolder.VERSION,
+            "settings": known.metadata["settings"],
+            "labels": known.metadata["labels"],
+            "n_sequences": sum(shard["n_sequences"] for shard in shards),
+            "n_positions": sum(shard["n_positions"] for shard in shards),
+            "n_features": len(known.arrays["lengths"]),
+            "n_arc_features": len(known.arrays["arc_lengths"]),
+            "shard_size": self.settings.shard_size,
+            "shards": shards,
+            "plan": self.plan,
+        }
+        text = json.dumps(head, ensure_ascii=False, indent=1).encode()
+        write_file(self.files.head, [text])
+        self.files.plan.unlink()
+        return EncodedDataset(self.folder)
+
+    @staticmethod
+    def _read(path: Path) -> ArrayFile | None:
+        """A file that a killed run has written; None where there is none, or a damaged one."""
+        try:
+            return read_arrays(path, check=True) if path.exists() else None
+        except FileFormatError:
+            return None
+
+    def _write_parts(self) -> int:
+        """Step 1; returns the number of parts."""
+        number = 0
+        for s, source in enumerate(self.sources):
+            skipped, complete = 0, False
+            while not complete and (part := self._read(self.files.part(number))) is not None:
+                if part.metadata["source"] != s:
+                    break
+                self._check_columns(part.metadata["n_columns"], source.name)
+                skipped += part.metadata["n_sequences"]
+                complete = part.metadata["last"]
+                number += 1
+            if complete:
+                continue
+            for path in map(self.files.part, count(number)):  # what follows a damaged part
+                if not path.exists():
+                    break
+                path.unlink()
+            self.stage(f"encoding {source.name}")
+            pairs = islice(iter(source.read()), skipped, None)
+            for chunk, last in cut_pairs(self.counted(pairs), self.settings.shard_size):
+                self._write_part(number, s, chunk, last=last)
+                number += 1
+        if not number:
+            raise EmptyDataError("there is no sequence to encode, expected at least one")
+        return number
+
+    def _check_columns(self, n_columns: int | None, name: str) -> None:
+        if self.n_columns is not None and n_columns != self.n_columns:
+            raise ShapeError(f"{name}: rows have {n_columns} columns, expected {self.n_columns} as before")
+        self.n_columns = n_columns
+
+    def _write_part(self, i: int, source: int, chunk: list[Pair], *, last: bool) -> None:
+        X, y = [x for x, _ in chunk], [labels for _, labels in chunk]
+        n_columns = None if self.settings.features is None else count_columns(X)[1]
+        encoder = Encoder(self.settings.template_for(n_columns))
+        dataset = encoder.fit_encode(X, self.n_threads)
+        self._check_columns(encoder.n_columns, self.sources[source].name)
+        gold = check_lists(y, dataset.sequence_ptr)
+        try:
+            labels = Labels.learn(gold)
+        except EmptyDataError:  # of this part
+            labels = Labels(())
+        annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
+        arrays = shard_arrays(dataset, annotation)
+        for prefix, vocabulary, features in (
+            ("", encoder.vocabulary, dataset.states),
+            ("arc_", encoder.arc_vocabulary, dataset.arcs),
+        ):
+            arrays[f"{prefix}names"], arrays[f"{prefix}lengths"] = vocabulary.to_bytes()
+            if features is not None:
+                arrays[f"{prefix}counts"] = _core.position_counts(*features[:2], len(vocabulary))
+        facts = {
+            "source": source,
+            "last": last,
+            "n_sequences": dataset.n_sequences,
+            "n_columns": encoder.n_columns,
+            "more_columns": encoder.more_columns,
+            "labels": labels.to_json(),
+        }
+        write_arrays(self.files.part(i), arrays, facts)
+
+    def _parts(self, n_parts: int) -> Iterator[ArrayFile]:
+        return (read_arrays(self.files.part(i), check=False) for i in range(n_parts))
+
+    def _join(self, n_parts: int) -> None:
+        """Step 2: one vocabulary, one list of labels, and which arrays all shards have."""
+        parts = partial(self._parts, n_parts)
+        states = join_vocabularies(parts, "", self.settings.min_count)
+        arcs = join_vocabularies(parts, "arc_", self.settings.min_count)
+        found = dict.fromkeys(
+            label for p in parts() for label in Labels.from_json(p.metadata["labels"]).classes
+        )
+        labels = Labels.learn([list(found)])
+        kinds: dict[
+            str, list[int]
+        ] = {}  # names of arrays that all shards have, with their numbers of columns
+        for part in parts():
+            for name, array in part.arrays.items():
+                shape = list(array.shape[1:])
+                if kinds.setdefault(name, shape) != shape:
+                    raise ShapeError(
+                        f"{name.replace(':', ' block ')} has rows of {kinds[name]} and {shape} numbers"
+                    )
+        first = next(parts()).metadata
+        template = self.settings.template_for(first["n_columns"])
+        settings = self.settings.to_json(template) | {
+            "n_columns": first["n_columns"],
+            "more_columns": first["more_columns"],
+        }
+        names: dict[str, Any] = dict(zip(("names", "lengths"), states.to_bytes(), strict=True))
+        names |= dict(zip(("arc_names", "arc_lengths"), arcs.to_bytes(), strict=True))
+        facts = {"n_parts": n_parts, "labels": labels.to_json(), "settings": settings, "kinds": kinds}
+        write_arrays(self.files.vocabulary, names, facts)
+
+    def _write_shard(self, i: int, known: ArrayFile) -> dict[str, int]:
+        """Step 3, for one shard; what the head says of it."""
+        path = self.files.shard(i)
+        if self.files.part(i).exists():
+            part = read_arrays(self.files.part(i), check=True)
+            write_arrays(path, self._renumber(part, known), {})
+            self.files.part(i).unlink()
+        file = self._read(path)
+        if file is None:
+            raise FileFormatError(
+                f"{path}: the file is missing or damaged: remove {self.folder} and begin anew"
+            )
+        return {
+            "n_sequences": len(file.arrays["sequence_ptr"]) - 1,
+            "n_positions": int(file.arrays["sequence_ptr"][-1]),
+            "n_bytes": path.stat().st_size,
+            "checksum": file.metadata["checksum"],
+        }
+
+    def _renumber(self, part: ArrayFile, known: ArrayFile) -> dict[str, Any]:
+        """The arrays of a part with the ids of all; where other parts have arrays that it lacks, these are added."""
+        dataset, annotation = read_shard(part.arrays)
+        kinds = known.metadata["kinds"]
+        lists: list[FeatureList | None] = []
+        for prefix, stem, features in (("", "state", dataset.states), ("arc_", "arc", dataset.arcs)):
+            if f"{stem}_ptr" not in kinds:
+                lists.append(None)
+                continue
+            if features is None:
+                features = FeatureList(
+                    np.zeros(dataset.n_positions + 1, np.int64), np.zeros(0, np.int32), None
+                )
+            own, joint = vocabulary_of(part, prefix), vocabulary_of(known, prefix)
+            remap = joint.extend(own, np.zeros(len(own), np.bool_))
+            ptr, ids, values = _core.renamed_features(*features, remap)
+            if values is None and f"{stem}_values" in kinds:
+                values = np.ones(len(ids))
+            lists.append(FeatureList(ptr, ids, values))
+        number = {label: i for i, label in enumerate(Labels.from_json(known.metadata["labels"]).classes)}
+        ids = np.array(
+            [*(number[label] for label in Labels.from_json(part.metadata["labels"]).classes), -1], np.int32
+        )
+        dense = {
+            name.removeprefix("dense:"): part.arrays.get(name, np.zeros((dataset.n_positions, *shape)))
+            for name, shape in kinds.items()
+            if name.startswith("dense:")
+        }
+        assert lists[0] is not None
+        arrays = shard_arrays(Dataset(dataset.sequence_ptr, lists[0], lists[1], dense), annotation)
+        arrays["labels"] = ids[annotation.labels]
+        if annotation.sets is not None:
+            ptr = annotation.sets.position_ptr
+            owners = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+            renamed = ids[annotation.sets.labels]
+            arrays["set_labels"] = renamed[np.lexsort((renamed, owners))]  # ascending at each position
+        return arrays
+
+
+def _lock(stream: Any, folder: Path) -> None:
+    """Refuse a folder that another process is writing."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise UnwritableFileError(f"{folder}: another process is writing this data set") from None

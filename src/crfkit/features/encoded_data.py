@@ -1,0 +1,80 @@
+"""Encoded data sets from column files, and from sequences as they come."""
+
+import os
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crfkit import _core
+from crfkit.data import EncodedDataset, read_pairs
+from crfkit.errors import ArgumentError
+from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, DatasetWriter, EncodingSettings
+from crfkit.features.pair_sources import Pair, PairSource, file_source
+from crfkit.features.presets import PRESETS
+from crfkit.features.templates import Template
+
+
+def encode_sources(
+    sources: list[PairSource],
+    out: str | os.PathLike[str],
+    settings: EncodingSettings,
+    *,
+    stage: Callable[[str], None] = lambda _: None,
+    counted: Callable[[Iterable[Pair]], Iterable[Pair]] = iter,
+    n_threads: int | None = None,
+) -> EncodedDataset:
+    """Encode sequences into the folder `out`, or finish what a killed run has begun there.
+
+    `stage` gets what is being done as text, and sequences that are read pass through `counted` one by one.
+    """
+    if isinstance(settings.features, str) and settings.features not in PRESETS:
+        raise ArgumentError(
+            f"features is {settings.features!r}, expected a template or one of {', '.join(PRESETS)}"
+        )
+    writer = DatasetWriter(
+        Path(out), sources, settings, stage, counted, n_threads or _core.available_threads()
+    )
+    with writer.begin() as complete:
+        return complete or writer.finish()
+
+
+def encode_files(
+    files: Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    features: Template | str | None = "names",
+    min_count: int = 1,
+    shard_size: int = ENCODED_SHARD_SIZE,
+    label_column: int = -1,
+    separator: str | None = None,
+    n_threads: int | None = None,
+) -> EncodedDataset:
+    """Encode column files, of any size, into the folder `out`, which `CRF.fit` takes; a killed run goes on when repeated.
+
+    `features` is a template, or the name of a preset. Features that stand at fewer than `min_count` positions are left out.
+    A shard has at most `shard_size` positions of one file. `label_column` and `separator` as in `crfkit.data.read_pairs`.
+    """
+    reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
+    sources = [file_source(path, partial(read_pairs, path, **reading)) for path in files]
+    return encode_sources(
+        sources, out, EncodingSettings(features, min_count, shard_size, reading), n_threads=n_threads
+    )
+
+
+def encode_pairs(
+    pairs: Iterable[Pair],
+    out: str | os.PathLike[str],
+    *,
+    features: Template | str | None = None,
+    min_count: int = 1,
+    shard_size: int = ENCODED_SHARD_SIZE,
+    n_threads: int | None = None,
+) -> EncodedDataset:
+    """Encode pairs (x, y) of a sequence and its labels, as they come; never are more than those of a shard in memory.
+
+    Arguments as for `encode_files`; without `features`, positions are in any form that `CRF.fit` takes. The source cannot
+    be read again, so a run that was killed cannot go on.
+    """
+    settings = EncodingSettings(features, min_count, shard_size)
+    return encode_sources([PairSource("sequences", lambda: pairs)], out, settings, n_threads=n_threads)

@@ -1,0 +1,19 @@
+"""The benchmark of training out of core, on a small part of its data."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from benchmarks.corpora import find_corpus
+
+from benchmarks import out_of_core
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_corpus(*out_of_core.CORPUS) is None, reason="CoNLL-2000 is not on this machine")
+def test_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    out_of_core.main(["--quick"])
+    text = capsys.readouterr().out
+    assert "the same bits of the objective in all iterations: True" in text
+    assert re.search(r"encoded [0-9,]+ tokens, [0-9,]+ features, 3 shards", text)

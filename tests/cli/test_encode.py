@@ -1,0 +1,65 @@
+"""`crfkit encode`, and training on what it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import crfkit
+from crfkit.data import open_dataset
+from tests.cli.commands import run as run_texts
+
+ROWS = "the D DET\ndog N NOUN\nruns V VERB\n\na D DET\ncat N NOUN\n\n"
+
+
+def run(*arguments: Any, status: int = 0) -> Result:
+    return run_texts(*map(str, arguments), status=status)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "train.txt"
+    path.write_text(ROWS * 4)
+    return path
+
+
+def test_encode_and_train(tmp_path: Path, file: Path) -> None:
+    out, model = tmp_path / "data", tmp_path / "m.crf"
+    result = run("encode", file, file, "--out", out, "--features", "names", "--shard-size", 9)
+    assert "16 sequences, 40 positions, 3 labels" in result.stderr
+    dataset = open_dataset(out)
+    assert dataset.n_shards == 6
+    run("encode", file, file, "--out", out, "--features", "names", "--shard-size", 9)
+    run("train", out, "--model", model, "--dev", file, "--patience", 3)
+    crf = crfkit.load(model)
+    assert crf.predict([[("the", "D"), ("cat", "N")]]) == [["DET", "NOUN"]]
+    tagged = run("tag", model, file)
+    assert tagged.stdout.count("NOUN") >= 8
+    known = crfkit.CRF(features="names").fit(dataset)
+    run("train", out, "--model", model, "--features", "names")
+    assert crfkit.load(model).weights_.tobytes() == known.weights_.tobytes()
+
+
+def test_what_does_not_go_together(tmp_path: Path, file: Path) -> None:
+    out = tmp_path / "data"
+    refused: list[tuple[tuple[Any, ...], str]] = [
+        (("encode", file, "--out", out), "expected one of --features"),
+        (("encode", file, "--out", out, "--features", "nothing"), "nothing"),
+        (("encode", tmp_path / "none", "--out", out, "--features", "pos"), "cannot be read"),
+        (("train", tmp_path, "--model", tmp_path / "m"), "not an encoded data set"),
+    ]
+    for arguments, message in refused:
+        assert message in run(*arguments, status=2).stderr
+    run("encode", file, "--out", out, "--features", "names")
+    refused = [
+        (("encode", file, "--out", out, "--features", "pos"), "another data set"),
+        (("train", out, "--model", tmp_path / "m", "--folds", 2), "--folds"),
+        (("train", out, "--model", tmp_path / "m", "--features", "pos"), "other features"),
+        (("train", out, "--model", tmp_path / "m", "--min-count", 2), "min_count"),
+        (("train", out, "--model", tmp_path / "m", "--structure", "segments"), "Segments"),
+    ]
+    for arguments, message in refused:
+        assert message in run(*arguments, status=2).stderr

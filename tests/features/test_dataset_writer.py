@@ -1,0 +1,235 @@
+"""Encoded data sets hold what training in memory finds, however often the run that writes them is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crfkit.data import EncodedDataset, open_dataset, write_arrays
+from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
+from crfkit.features import (
+    Annotation,
+    Dataset,
+    Encoder,
+    EncodingSettings,
+    Labels,
+    PairSource,
+    Template,
+    cut_shards,
+    dataset_writer,
+    encode_files,
+    encode_pairs,
+    encode_sources,
+    read_shard,
+)
+
+TEMPLATE = "U0:%x[0,0]\nU2:%x[1,1]\nU1:%x[-1,0]/%x[0,0]\nB\nB1:%x[0,0]\n"
+
+
+def words(n: int, seed: int = 0) -> list[tuple[Any, Any]]:
+    """Sequences of rows, with labels of which some are unknown or sets."""
+    random = np.random.default_rng(seed)
+    pairs = []
+    for _ in range(n):
+        length = int(random.integers(1, 6))
+        ids = random.zipf(1.6, length) % 40
+        labels: list[Any] = [f"L{i % 3}" for i in ids]
+        for t in np.flatnonzero(random.random(length) < 0.2).tolist():
+            labels[t] = None if random.random() < 0.5 else {"L0", "L2"}
+        pairs.append(([(f"w{i}", "c") for i in ids], labels))
+    return pairs
+
+
+def positions(n: int) -> list[tuple[Any, Any]]:
+    """Positions in every form: features with values, and dense blocks that some lack."""
+    random = np.random.default_rng(1)
+    return [
+        (
+            [
+                {"w": str(random.integers(9)), "v": float(t), "d": random.normal(size=2)}
+                if k % 4
+                else {"w": "0"}
+                for t in range(3)
+            ],
+            ["A", "B", "A"],
+        )
+        for k in range(n)
+    ]
+
+
+def in_memory(pairs: list[tuple[Any, Any]], template: Template | None, min_count: int) -> Any:
+    """The encoder of all sequences at once, its labels, and the data in numbers."""
+    encoder = Encoder(template)
+    dataset = encoder.fit_encode([x for x, _ in pairs])
+    if min_count > 1:
+        dataset = encoder.cut(dataset, min_count)
+    y = [labels for _, labels in pairs]
+    labels = Labels.learn(y)
+    return encoder, labels, dataset, labels.encode(y, np.diff(dataset.sequence_ptr))
+
+
+def same(found: tuple[Dataset, Annotation], dataset: Dataset, annotation: Annotation) -> None:
+    """All numbers are equal."""
+    assert found[0].dense.keys() == dataset.dense.keys()
+    for lists, others in ((found[0].states, dataset.states), (found[0].arcs, dataset.arcs)):
+        assert (lists is None) == (others is None)
+        for one, other in zip(lists or (), others or (), strict=True):
+            assert (one is None) == (other is None)
+            assert np.array_equal(np.asarray(one), np.asarray(other))
+    for name, block in dataset.dense.items():
+        assert np.array_equal(found[0].dense[name], block)
+    assert np.array_equal(found[0].sequence_ptr, dataset.sequence_ptr)
+    assert np.array_equal(found[1].labels, annotation.labels)
+    if annotation.sets is not None and len(annotation.sets.labels):
+        assert found[1].sets is not None
+        assert np.array_equal(found[1].sets.labels, annotation.sets.labels)
+        assert np.array_equal(found[1].sets.position_ptr, annotation.sets.position_ptr)
+
+
+@pytest.mark.parametrize("min_count", [1, 2, 4])
+@pytest.mark.parametrize("kind", ["rows", "positions"])
+def test_it_is_what_training_in_memory_finds(tmp_path: Path, kind: str, min_count: int) -> None:
+    template = Template.parse(TEMPLATE) if kind == "rows" else None
+    pairs = words(60) if kind == "rows" else positions(30)
+    found = encode_pairs(iter(pairs), tmp_path / "d", features=template, min_count=min_count, shard_size=17)
+    encoder, labels, dataset, annotation = in_memory(pairs, template, min_count)
+    names = found.vocabulary()
+    for prefix, vocabulary in (("", encoder.vocabulary), ("arc_", encoder.arc_vocabulary)):
+        for name, array in zip(("names", "lengths"), vocabulary.to_bytes(), strict=True):
+            assert np.array_equal(names[prefix + name], array)
+    assert Labels.from_json(found.labels).classes == labels.classes
+    ptr = cut_shards(dataset.sequence_ptr, 17)
+    assert found.shard_ptr == ptr.tolist()
+    assert found.n_shards > 3
+    for i, (first, last) in enumerate(pairwise(ptr.tolist())):
+        begin, end = dataset.sequence_ptr[[first, last]].tolist()
+        same(read_shard(found.shard(i)), dataset.between(first, last), annotation.between(begin, end))
+
+
+class Killed(BaseException):
+    """As a kill ends a run."""
+
+
+def contents(dataset: EncodedDataset) -> dict[str, bytes]:
+    """All files, byte by byte."""
+    return {path.name: path.read_bytes() for path in sorted(dataset.path.iterdir())}
+
+
+def sources(fail_at: int | None = None) -> list[PairSource]:
+    """Two sources; reading fails at some sequence."""
+    count = iter(range(10**9))
+
+    def read(pairs: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        for pair in pairs:
+            if next(count) == fail_at:
+                raise Killed
+            yield pair
+
+    return [
+        PairSource("a", lambda: read(words(40, 1)), [1]),
+        PairSource("b", lambda: read(words(25, 2)), [2]),
+    ]
+
+
+SETTINGS = EncodingSettings(Template.parse(TEMPLATE), 2, 40)
+
+
+def test_a_killed_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed while it reads, and at every file that it writes."""
+    whole = encode_sources(sources(), tmp_path / "whole", SETTINGS)
+    assert whole.shard_ptr[-2] > 39
+    assert 40 in whole.shard_ptr  # no shard has sequences of both
+    expected = contents(whole)
+    for fail_at in (3, 30, 50):
+        out = tmp_path / f"read{fail_at}"
+        with pytest.raises(Killed):
+            encode_sources(sources(fail_at), out, SETTINGS)
+        with pytest.raises(FileFormatError, match="not complete"):
+            open_dataset(out)
+        assert contents(encode_sources(sources(), out, SETTINGS)) == expected
+    write, n_files = write_arrays, 2 * whole.n_shards + 1
+    for last in range(n_files):
+        left = iter(range(last))
+
+        def stop(*given: Any, left: Iterator[int] = left) -> int:
+            if next(left, None) is None:
+                raise Killed
+            return write(*given)
+
+        out = tmp_path / f"write{last}"
+        with monkeypatch.context() as patch:
+            patch.setattr(dataset_writer, "write_arrays", stop)
+            with pytest.raises(Killed):
+                encode_sources(sources(), out, SETTINGS)
+        assert contents(encode_sources(sources(), out, SETTINGS)) == expected
+
+
+def test_finished_parts_are_not_encoded_again_and_damaged_ones_are(tmp_path: Path) -> None:
+    expected = contents(encode_sources(sources(), tmp_path / "whole", SETTINGS))
+    out = tmp_path / "d"
+    with pytest.raises(Killed):
+        encode_sources(sources(50), out, SETTINGS)
+    parts = sorted(out.glob("part-*"))
+    times = {path: path.stat().st_mtime_ns for path in parts}
+    with pytest.raises(Killed):
+        encode_sources(sources(51 - 40), out, SETTINGS)  # the first source is not read again
+    assert {path: path.stat().st_mtime_ns for path in parts} == times
+    parts[1].write_bytes(parts[1].read_bytes()[:-3])
+    assert contents(encode_sources(sources(), out, SETTINGS)) == expected
+
+
+def test_a_complete_data_set_is_left_as_it_is(tmp_path: Path) -> None:
+    first = encode_sources(sources(), tmp_path / "d", SETTINGS)
+    before = contents(first)
+    again = encode_sources(sources(fail_at=0), tmp_path / "d", SETTINGS)
+    assert contents(again) == before
+    with pytest.raises(ArgumentError, match="another data set"):
+        encode_sources(sources(), tmp_path / "d", EncodingSettings(SETTINGS.features, 3, 40))
+
+
+def test_folders_of_others_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ArgumentError, match="something else"):
+        encode_sources(sources(), tmp_path, SETTINGS)
+    out = tmp_path / "d"
+    with pytest.raises(Killed):
+        encode_sources(sources(30), out, SETTINGS)
+    with pytest.raises(ArgumentError, match="unfinished run with other"):
+        encode_sources(sources()[:1], out, SETTINGS)
+    fcntl = pytest.importorskip("fcntl")
+    with (out / "unfinished.json").open("rb") as stream:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
+        with pytest.raises(UnwritableFileError, match="another process"):
+            encode_sources(sources(), out, SETTINGS)
+
+
+def test_bad_input_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmptyDataError):
+        encode_pairs([], tmp_path / "a")
+    with pytest.raises(ArgumentError, match="item 1"):
+        encode_pairs([([["a"]], ["A"]), 3], tmp_path / "b")  # type: ignore[list-item]
+    with pytest.raises(ArgumentError, match="'nothing'"):
+        encode_pairs([], tmp_path / "c", features="nothing")
+    rows, template = [([("a", "b")], ["A"]), ([("a",)], ["A"])], Template.parse("U0:%x[0,0]\n")
+    with pytest.raises(ShapeError, match="columns"):
+        encode_pairs(rows, tmp_path / "e", features=template, shard_size=1)
+
+
+def test_column_files(tmp_path: Path) -> None:
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    files[0].write_text("the D DET\ndog N NOUN\n\nit P PRON\n")
+    files[1].write_text("a D DET\n")
+    found = encode_files(files, tmp_path / "d", features="pos")
+    assert (found.n_sequences, found.n_positions, found.labels) == (3, 4, ["DET", "NOUN", "PRON"])
+    assert found.shard_ptr == [0, 2, 3]  # a file is never joined with another
+    assert found.settings["preset"] == "pos"
+    files[1].write_text("another D DET\n")
+    with pytest.raises(ArgumentError, match="another data set"):
+        encode_files(files, tmp_path / "d", features="pos")
+    with pytest.raises(FileNotFoundError):
+        encode_files([tmp_path / "none"], tmp_path / "e")

@@ -1,0 +1,247 @@
+"""Training on encoded data sets, on files and on iterators: the bits of training in memory with the same shards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import crfkit
+from crfkit import CRF, LBFGS, SGD, Chain, Checkpoint, Patterns, Segments
+from crfkit.data import EncodedDataset, open_dataset
+from crfkit.errors import ArgumentError, FileFormatError, UnsupportedError
+from crfkit.features import Template, encode_pairs
+from crfkit.models.training.checkpoint import CheckpointMismatchError
+from crfkit.models.training.stored_task import StoredSequences, StoredTask
+from crfkit.models.training.train import Plan
+from tests.features.test_dataset_writer import TEMPLATE, positions, words
+from tests.models.test_every_optimizer import OPTIMIZERS, Killed
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::crfkit.models.ConvergenceWarning", "ignore::crfkit.models.UninformativeData"
+)
+SIZE = 30
+FEATURES = Template.parse(TEMPLATE)
+SHORT = LBFGS(max_iterations=5)
+
+
+def lists(pairs: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def columns(folder: Path) -> list[Path]:
+    """Two column files; the labels are those of the words."""
+    files = [folder / "a.txt", folder / "b.txt"]
+    for seed, path in enumerate(files):
+        lines = [[f"{row[0]} L{int(row[0][1:]) % 3}\n" for row in x] for x, _ in words(30, seed)]
+        path.write_text("\n".join("".join(sequence) for sequence in lines))
+    return files
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> EncodedDataset:
+    return encode_pairs(words(60), tmp_path_factory.mktemp("data") / "d", features=FEATURES, shard_size=SIZE)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_optimizer_gives_the_bits_of_training_in_memory(
+    dataset: EncodedDataset, optimizer: str
+) -> None:
+    assert dataset.n_shards > 3
+    X, y = lists(words(60))
+    known = CRF(features=FEATURES, **OPTIMIZERS[optimizer], n_threads=1).fit(X, y, shard_size=SIZE)
+    for n_threads in (1, 2):
+        model = CRF(**OPTIMIZERS[optimizer], n_threads=n_threads).fit(dataset)
+        assert model.weights_.tobytes() == known.weights_.tobytes()
+        assert [r.objective for r in model.history_][1:] == [r.objective for r in known.history_][1:]
+        assert model.predict(X) == known.predict(X)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_count": 3},
+        {"all_possible_states": True},
+        {"all_possible_states": True, "all_possible_transitions": False},
+        {"all_possible_transitions": False},
+        {"structure": Chain(bigrams="observed")},
+        {"structure": Chain(start=False, end=False)},
+        {"structure": Chain(bigrams="observed", unseen="soft")},
+    ],
+    ids=str,
+)
+def test_all_settings_of_chains(tmp_path: Path, settings: dict[str, Any]) -> None:
+    pairs = words(60)
+    known = CRF(features=FEATURES, optimizer=SHORT, **settings).fit(*lists(pairs), shard_size=SIZE)
+    model = CRF(features=FEATURES, optimizer=SHORT, **settings).fit(iter(pairs), shard_size=SIZE)
+    assert model.weights_.tobytes() == known.weights_.tobytes()
+    assert model.structure_ == known.structure_
+    model.save(tmp_path / "m")
+    again = crfkit.load(tmp_path / "m")
+    assert again.predict(lists(pairs)[0]) == known.predict(lists(pairs)[0])
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_positions_of_every_kind(many: bool) -> None:
+    """Values, dense blocks, and more labels than rows are taken for, which are made anew in each pass."""
+    pairs = positions(40)
+    if many:
+        pairs = [(x, [f"{k}", f"{k + 1}", f"{k}"]) for k, (x, _) in enumerate(positions(80))]
+        pairs = [([{"w": p["w"]} for p in x], y) for x, y in pairs]
+    structure = Chain(bigrams="observed") if many else Chain()
+    for optimizer in (SHORT, SGD(max_iterations=2)):
+        known = CRF(structure, optimizer=optimizer).fit(*lists(pairs), shard_size=20)
+        model = CRF(structure, optimizer=optimizer).fit(iter(pairs), shard_size=20)
+        assert model.weights_.tobytes() == known.weights_.tobytes()
+
+
+def test_one_shard_is_training_in_memory(tmp_path: Path) -> None:
+    """Equal features are merged."""
+    pairs = words(60)
+    known = CRF(features=FEATURES, optimizer=SHORT).fit(*lists(pairs))
+    found = encode_pairs(pairs, tmp_path / "d", features=FEATURES)
+    assert found.n_shards == 1
+    assert CRF(optimizer=SHORT).fit(found).weights_.tobytes() == known.weights_.tobytes()
+
+
+def test_files_and_folders(tmp_path: Path) -> None:
+    files = columns(tmp_path)
+    pairs = [pair for path in files for pair in crfkit.data.read_pairs(path)]
+    known = CRF(features="pos", optimizer=SHORT).fit(iter(pairs), shard_size=10**6)
+    model = CRF(features="pos", optimizer=SHORT).fit(files)
+    assert np.allclose(model.weights_, known.weights_, rtol=0, atol=1e-6)  # two shards, one for each file
+    assert model.score(*lists(pairs)) == known.score(*lists(pairs)) > 0.9
+    encoded = crfkit.features.encode_files(files, tmp_path / "d", features="pos")
+    for given in (encoded, encoded.path, str(encoded.path)):
+        assert CRF(optimizer=SHORT).fit(given).weights_.tobytes() == model.weights_.tobytes()
+    assert CRF(features="pos", optimizer=SHORT).fit(str(files[0])).score(*lists(pairs)) > 0.8
+
+
+def test_an_iterator_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most the sequences of a shard, and the one that begins the next, are alive."""
+    alive = most = 0
+
+    class Counted(list):  # type: ignore[type-arg]
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    def pairs() -> Iterator[tuple[Any, Any]]:
+        nonlocal alive, most
+        for x, y in words(100):
+            alive += 1
+            most = max(most, alive)
+            yield Counted(x), y
+
+    CRF(features=FEATURES, optimizer=LBFGS(max_iterations=1)).fit(pairs(), shard_size=SIZE)
+    assert most <= SIZE + 2
+
+
+def test_structures_that_look_at_sequences_take_pairs_too(tmp_path: Path) -> None:
+    files = columns(tmp_path)
+    pairs = [pair for path in files for pair in crfkit.data.read_pairs(path)]
+    for settings in ({"structure": Patterns(["L0 L1"])}, {"tag_dictionary": True}):
+        known = CRF(features="pos", optimizer=SHORT, **settings).fit(*lists(pairs))
+        for given in (iter(pairs), files):
+            model = CRF(features="pos", optimizer=SHORT, **settings).fit(given)
+            assert model.weights_.tobytes() == known.weights_.tobytes()
+
+
+def test_what_does_not_go_with_an_encoded_data_set(dataset: EncodedDataset) -> None:
+    for model, message in (
+        (CRF(Patterns(["L0 L1"])), "Patterns"),
+        (CRF(Segments()), "Segments"),
+        (CRF(tag_dictionary=True), "tag_dictionary"),
+        (CRF(facets="characters"), "facets"),
+        (CRF(l2="auto"), "l2"),
+    ):
+        with pytest.raises(UnsupportedError, match=message):
+            model.fit(dataset)
+    for given in ({"y": [["A"]]}, {"sample_weight": [1.0]}, {"allowed": [None]}):
+        with pytest.raises(UnsupportedError, match=next(iter(given))):
+            CRF().fit(dataset, **given)
+    with pytest.raises(ArgumentError, match="min_count=1"):
+        CRF(min_count=2).fit(dataset)
+    with pytest.raises(ArgumentError, match="other features"):
+        CRF(features="pos").fit(dataset)
+    with pytest.raises(ArgumentError, match="shard_size"):
+        CRF().fit(dataset, shard_size=SIZE + 1)
+    assert CRF(features=FEATURES, optimizer=SHORT).fit(dataset, shard_size=SIZE).n_iter_ > 0
+
+
+def test_a_killed_run_goes_on_with_the_same_bits(dataset: EncodedDataset, tmp_path: Path) -> None:
+    def kill(progress: Any) -> None:
+        if progress.iteration == 3:
+            raise Killed
+
+    kept = Checkpoint(tmp_path / "c", every=2, resume=True)
+    whole = CRF(optimizer=SHORT).fit(dataset)
+    with pytest.raises(Killed):
+        CRF(optimizer=SHORT).fit(dataset, checkpoint=kept, callback=kill)
+    other = encode_pairs(words(61), tmp_path / "d", features=FEATURES, shard_size=SIZE)
+    with pytest.raises(CheckpointMismatchError, match="data"):
+        CRF(optimizer=SHORT).fit(other, checkpoint=kept)
+    assert CRF(optimizer=SHORT).fit(dataset, checkpoint=kept).weights_.tobytes() == whole.weights_.tobytes()
+
+
+def test_ctrl_c_keeps_the_weights_so_far(dataset: EncodedDataset) -> None:
+    def interrupt(progress: Any) -> None:
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted|Ctrl-C"):
+        model = CRF(optimizer=SHORT).fit(dataset, callback=interrupt)
+    assert model.n_iter_ == 2
+
+
+def test_a_shard_that_is_damaged_during_training_is_named(tmp_path: Path) -> None:
+    found = encode_pairs(words(60), tmp_path / "d", features=FEATURES, shard_size=SIZE)
+    path = found.files.shard(2)
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(FileFormatError, match="shard-00002"):
+        CRF(optimizer=SHORT).fit(open_dataset(found.path))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_cannot_be_written_is_read(dataset: EncodedDataset) -> None:
+    known = CRF(optimizer=SHORT).fit(dataset)
+    dataset.path.chmod(0o555)
+    try:
+        assert CRF(optimizer=SHORT).fit(dataset).weights_.tobytes() == known.weights_.tobytes()
+    finally:
+        dataset.path.chmod(0o755)
+
+
+def test_no_scratch_file_is_left_and_none_is_needed(dataset: EncodedDataset) -> None:
+    """Without one, or where the disk is full, losses are made anew in each pass."""
+    before = sorted(dataset.path.iterdir())
+    model = CRF(optimizer=SHORT)
+    task = StoredTask(model._settings(), dataset).encode(Plan(), 1)
+    w = np.random.default_rng(0).normal(size=task.model.n_weights)
+    assert isinstance(task, StoredSequences)
+    stored = task.stored
+    potentials = task.model.potentials
+
+    def make(i: int) -> Any:
+        return potentials.shard_loss(*stored.shard(i), 1)
+
+    ptr, n = dataset.shard_ptr, potentials.n_weights
+    answers = []
+    for scratch in ("", str(dataset.path)):
+        objective = crfkit.objective.Objective(crfkit.objective.stored_loss(ptr, make, n, scratch, 1))
+        answers += [objective.value_and_gradient(w) for _ in range(2)]
+        assert objective.refine()
+        assert not objective.refine()
+        answers.append(objective.value_and_gradient(w))
+    for value, gradient in (*answers[1:2], *answers[3:5]):
+        assert value == answers[0][0]
+        assert np.array_equal(gradient, answers[0][1])
+    assert answers[2][0] == answers[5][0] != answers[0][0]
+    assert sorted(dataset.path.iterdir()) == before
+    with pytest.raises(RuntimeError, match="scratch"):
+        crfkit.objective.stored_loss(ptr, make, n, "/nonexistent", 1)
