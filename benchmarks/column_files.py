@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from crfkit.cli.column_tagging import ColumnTagging
 from crfkit.cli.model_input import Tagger, load_tagger
 from crfkit.data import write_columns
 from crfkit.features import ColumnRows
-from crfkit.models import ColumnTagger
+from crfkit.models import ColumnTagger, ConvergenceWarning
 
 HEAD = ("input", "threads", "tokens / s", "times one thread", "times python-crfsuite")
 REPEATS = 3
@@ -137,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = sentences("test", part)
     n_tokens = copies * sum(map(len, rows))
     lines = []
-    with TemporaryDirectory() as name:
+    with TemporaryDirectory() as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few iterations are enough to tag
         folder = Path(name)
         models = train(folder, part, iterations)
         first: dict[str, float] = {}

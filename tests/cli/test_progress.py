@@ -81,7 +81,7 @@ def test_other_commands_show_their_stages(slow: Callable[[str], None], model: st
     Path("trees.conllu").write_text(TREES)
     for name in (
         "data.read_conllu",
-        "cli.tag.decode_examples",
+        "cli.tag.tag_columns",
         "cli.evaluate.read_for_tagger",
         "cli.parse.load_parser",
     ):
