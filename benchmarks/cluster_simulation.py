@@ -10,7 +10,8 @@ worker computes its shards, sums go up the fixed tree, and the client gets the l
     the client       so many seconds for each task that it submits, and the work of the optimizer
 
 `calibrate` measures what positions, tasks, messages and the optimizer take on this machine; ``--measured FILE`` compares
-with what `benchmarks.distributed` measured. ``--quick`` is a smoke test.
+with what `benchmarks.distributed` measured. By the clock that needs a machine that does nothing else; ``--cpu`` counts
+processor seconds instead: of the busiest worker, and of client and scheduler. ``--quick`` is a smoke test.
 """
 
 from __future__ import annotations
@@ -219,8 +220,11 @@ class EmptyShards:
         return Nothing(self.n_weights)
 
 
-def probe(n_workers: int, sizes: Sequence[int], repeats: int) -> list[Probe]:
-    """Passes without work over a local cluster, for vectors of these sizes: the lower quartile of some."""
+def probe(n_workers: int, sizes: Sequence[int], repeats: int, *, cpu: bool = False) -> list[Probe]:
+    """Passes without work over a local cluster, for vectors of these sizes: the lower quartile of some.
+
+    With `cpu`, the mean of processor seconds.
+    """
     from crfkit.distributed.cluster import Cluster as Connection
     from crfkit.distributed.remote_loss import RemoteLoss
     from distributed import Client, LocalCluster
@@ -239,13 +243,18 @@ def probe(n_workers: int, sizes: Sequence[int], repeats: int) -> list[Probe]:
         for n_weights in sizes:
             loss = RemoteLoss(Connection(client), EmptyShards(n_weights, n_workers))
             seconds = []
-            for i in range(repeats + 1):
+            loss.evaluate(np.zeros(n_weights))
+            before, own = list(client.run(time.process_time).values()), time.process_time()
+            for i in range(1, repeats + 1):
                 w = np.full(n_weights, float(i))
                 began = time.perf_counter()
                 loss.evaluate(w)
                 seconds.append(time.perf_counter() - began)
+            own = time.process_time() - own
+            busiest = float(max(np.array(list(client.run(time.process_time).values())) - before))
             loss.close()
-            found.append(Probe(n_workers, n_weights, float(np.quantile(seconds[1:], 0.25))))
+            clock = float(np.quantile(seconds, 0.25))
+            found.append(Probe(n_workers, n_weights, (own + busiest) / repeats if cpu else clock))
     return found
 
 
@@ -274,7 +283,7 @@ def fit_network(probes: Sequence[Probe], start: Machines) -> Machines:
     return best
 
 
-def calibrate(*, quick: bool = False) -> Machines:
+def calibrate(*, quick: bool = False, cpu: bool = False) -> Machines:
     """What this machine is like: passes in one process over data of two sizes, and passes without work over a cluster."""
     from benchmarks.distributed import Plan, measure
     from benchmarks.tasks import TASKS, load
@@ -283,13 +292,15 @@ def calibrate(*, quick: bool = False) -> Machines:
     X, y = load(TASKS["chunk"], "train", part)
     plan = Plan(part=part, iterations=4 if quick else 12)
     small, large = (measure(plan, 0, (X * n, y * n)) for n in (1, copies))
-    slope = (large.clock - small.clock) / (large.n_positions - small.n_positions)
-    rest = max(small.clock - slope * small.n_positions, 0.0)
+    seconds = [run.cpu if cpu else run.clock for run in (small, large)]
+    slope = (seconds[1] - seconds[0]) / (large.n_positions - small.n_positions)
+    rest = max(seconds[0] - slope * small.n_positions, 0.0)
     sizes = (1_000, 100_000) if quick else (1_000, 200_000, 1_000_000)
-    probes = [
-        found for n in ((1, 2) if quick else (1, 2, 4)) for found in probe(n, sizes, 4 if quick else 30)
-    ]
-    start = Machines(slope, 2e-3, 1e9, 1e-3, 1e-4, rest / small.n_weights, shared_cores=os.cpu_count())
+    repeats, numbers = (4, (1, 2)) if quick else (30, (1, 2, 4))
+    probes = [found for n in numbers for found in probe(n, sizes, repeats, cpu=cpu)]
+    start = Machines(
+        slope, 2e-3, 1e9, 1e-3, 1e-4, rest / small.n_weights, shared_cores=None if cpu else os.cpu_count()
+    )
     return fit_network(probes, start)
 
 
@@ -307,15 +318,14 @@ def table(machines: Machines, problem: Problem, shards_per_worker: int = 4) -> l
     return lines
 
 
-def compare(machines: Machines, file: Path) -> list[str]:
+def compare(machines: Machines, file: Path, *, cpu: bool = False) -> list[str]:
     """Simulated and measured passes (`benchmarks.distributed`), as Markdown."""
     lines = ["| workers | measured, s | simulated, s | difference |", "|---|---|---|---|"]
     for run in json.loads(file.read_text())["runs"]:
         if run["workers"]:
             problem = Problem(run["n_positions"], run["n_weights"], run["n_shards"])
-            took = simulate(machines, problem, run["workers"]).total
-            difference = took / run["clock"] - 1
-            lines.append(f"| {run['workers']} | {run['clock']:.3f} | {took:.3f} | {difference:+.0%} |")
+            took, found = simulate(machines, problem, run["workers"]).total, run["cpu" if cpu else "clock"]
+            lines.append(f"| {run['workers']} | {found:.3f} | {took:.3f} | {took / found - 1:+.0%} |")
     return lines
 
 
@@ -332,16 +342,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--measured", type=Path, help="distributed.json of benchmarks.distributed")
     parser.add_argument("--machines", type=Path, help="what an earlier run wrote, in place of measuring")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     here = (
-        Machines(**json.loads(given.machines.read_text())) if given.machines else calibrate(quick=given.quick)
+        Machines(**json.loads(given.machines.read_text()))
+        if given.machines
+        else calibrate(quick=given.quick, cpu=given.cpu)
     )
-    lines = [f"- {name}: {value:.3g}" for name, value in asdict(here).items()]
+    lines = [f"- {name}: {value}" for name, value in asdict(here).items()]
     if given.measured:
-        lines += ["", *compare(here, given.measured)]
+        lines += ["", *compare(here, given.measured, cpu=given.cpu)]
     for n_positions, n_weights in (
         (1_000_000, 500_000),
         (100_000_000, 5_000_000),

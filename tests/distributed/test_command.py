@@ -35,4 +35,4 @@ def test_errors(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "no scheduler answers there" in found.stderr
     monkeypatch.setitem(sys.modules, "distributed", None)
     found = run(*command, "--cluster", "tcp://127.0.0.1:9", status=2)
-    assert "pip install 'crfkit[distributed]'" in found.stderr
+    assert "pip install '.[distributed]'" in found.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit import CRF, LBFGS, TRON, Chain, Checkpoint, Patterns, Segments
-from crfkit.distributed import DistributedCRF, fit
+from crfkit.distributed import DistributedCRF, UnequalProcessors, fit
+from crfkit.distributed.cluster import Cluster
+from crfkit.distributed.worker import Machine
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.optimizers import SGD, Newton
 from tests.distributed.data import random_data
@@ -119,3 +124,24 @@ def test_arguments_are_checked(client: Any) -> None:
         fit("tcp://nowhere:1", CRF(), (X, y))
     with pytest.raises(ArgumentError, match="expected a CRF"):
         fit(client, "model", (X, y))  # type: ignore[type-var]
+
+
+def test_messages_of_workers_reach_the_logger(client: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="crfkit"):
+        fit(client, CRF(optimizer=LBFGS(max_iterations=2)), (X, y), shard_size=50)
+        for _ in range(50):
+            if "loaded shard 1 of" in caplog.text:
+                break
+            time.sleep(0.1)
+    assert re.search(r"tcp://\S+: loaded shard 1 of \d+: \d+ sequences", caplog.text)
+
+
+def test_processors_of_different_kinds_are_a_warning(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = iter(["AVX2", "AVX-512"])
+
+    def describe(self: Cluster, function: Any, workers: Any) -> dict[str, Machine]:
+        return {worker: Machine(crfkit.__version__, next(kinds)) for worker in workers}
+
+    monkeypatch.setattr(Cluster, "run_on_workers", describe)
+    with pytest.warns(UnequalProcessors, match="AVX-512, AVX2"):
+        Cluster(client).workers()

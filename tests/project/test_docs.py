@@ -40,7 +40,7 @@ from tests.project.page_server import PageServer, without_blanks
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
-WITHOUT_EXAMPLES = ("architecture", "benchmarks", "CHANGELOG", "CONTRIBUTING", "gallery", "index")
+WITHOUT_EXAMPLES = ("architecture", "benchmarks", "CHANGELOG", "CONTRIBUTING", "gallery", "index", "scaling")
 WIDTH = 100  # columns of prose on a page
 NOT_RUN = ("pip ", "make ", "git ", "python -m benchmarks.")  # commands of the shell that pages may show
 WITH_EXAMPLES = (

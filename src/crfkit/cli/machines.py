@@ -42,7 +42,7 @@ def open_cluster(address: str | None) -> Iterator[Any]:
         from crfkit.distributed import ClusterError
         from distributed import Client
     except ImportError:
-        raise MissingPackageError("--cluster needs dask: pip install 'crfkit[distributed]'") from None
+        raise MissingPackageError("--cluster needs dask: pip install '.[distributed]'") from None
     try:
         client = Client(address, timeout=SECONDS)
     except (OSError, ValueError) as error:

@@ -7,17 +7,19 @@ import concurrent.futures
 import logging
 import time
 import warnings
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pickle import PicklingError
 from typing import Any
 from uuid import uuid4
 
+from dask.delayed import Delayed
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from crfkit import __version__
 from crfkit.distributed.errors import (
+    ClusterError,
     NoWorkersError,
     SchedulerLostError,
     UnequalProcessors,
@@ -26,11 +28,14 @@ from crfkit.distributed.errors import (
     WorkerVersionError,
 )
 from crfkit.distributed.worker import Machine, describe_machine
-from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.errors import ArgumentError, InputError, UnsupportedError
 from distributed import Client, Future
 
 logger = logging.getLogger("crfkit.distributed")
 POLL = 0.5  # seconds between looks at the workers while an answer is awaited
+ATTEMPTS = 8  # to compute something, while workers are lost
+RETRIES = 2  # of a task that failed, on any worker
+AHEAD = 2  # tasks for each thread that are under way
 IMPORT = 60.0  # seconds for another machine to import crfkit, which may be slow the first time
 # What is raised when the connection to the scheduler goes away.
 GONE = (
@@ -105,6 +110,48 @@ class Cluster:
             if any(future.status == "error" for future in futures) and not isinstance(error, KilledWorker):
                 raise
             raise WorkersLostError(f"{type(error).__name__}: {error}") from None
+
+    def map_tasks(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], shared: Any = None
+    ) -> Iterator[Any]:
+        """function(*arguments[i]) for each i, in order, by any workers; `shared`, if given, is the first argument of all.
+
+        Delayed objects among the arguments are computed by workers. Some tasks beyond the one that is awaited are under
+        way, so that memory is bounded. What workers were computing that are lost, others compute.
+        """
+        done = n_lost = 0
+        while done < len(arguments):
+            threads = self.workers()
+            ahead = AHEAD * sum(threads.values())
+            futures: dict[int, Future] = {}
+            try:
+                first = () if shared is None else (self.send(shared, next(iter(threads))),)
+                while done < len(arguments):
+                    for i in range(done, min(done + ahead, len(arguments))):
+                        if i not in futures:
+                            futures[i] = self._submit(function, *first, *arguments[i])
+                    yield self._one(futures.pop(done))
+                    done += 1
+                    n_lost = 0
+            except WorkersLostError as error:
+                n_lost += 1
+                logger.warning("workers were lost, and what they had is computed again: %s", error)
+                if n_lost == ATTEMPTS:
+                    raise WorkersFailedError(
+                        f"workers were lost {ATTEMPTS} times in a row while they computed: {error}"
+                    ) from None
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        given = [self.client.compute(thing) if isinstance(thing, Delayed) else thing for thing in arguments]
+        return self.client.submit(function, *given, pure=False, retries=RETRIES)
+
+    def _one(self, future: Future) -> Any:
+        try:
+            return self.gather([future])[0]
+        except (InputError, ClusterError):
+            raise
+        except Exception as error:
+            raise WorkersFailedError(f"a task failed {RETRIES + 1} times: {error!r}") from error
 
     def send(self, thing: Any, worker: str) -> Future:
         """A thing in the memory of a worker."""

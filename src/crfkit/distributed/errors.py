@@ -1,5 +1,7 @@
 """What is raised where a cluster does not do its part."""
 
+from typing import Any
+
 
 class ClusterError(RuntimeError):
     """A cluster cannot do what was asked of it; the message says which machine, and why."""
@@ -22,6 +24,9 @@ class MissingDataError(ClusterError, FileNotFoundError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:  # so that it arrives from a worker as it is
+        return type(self), self.args
 
 
 class WorkersFailedError(ClusterError):

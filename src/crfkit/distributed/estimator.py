@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from crfkit.distributed.cluster import Cluster
-from crfkit.distributed.remote_loss import RemoteLoss
-from crfkit.distributed.sources import ClientShards
+from crfkit.distributed.encoding import encode_on_workers, find_parts, read_on_workers
+from crfkit.distributed.remote_loss import RemoteLoss, ShardSource
+from crfkit.distributed.sources import ClientShards, StoredShards
 from crfkit.errors import UnsupportedError
-from crfkit.models import CRF, FeaturePotentials, TrainingShards
+from crfkit.models import CRF, FeaturePotentials, StoredData, TrainingShards, encoding_of, is_encodable
 from crfkit.objective import Loss, python_loss
 from crfkit.optimizers import OPTIMIZERS, optimizer_named
 from distributed import Client, get_client
@@ -41,11 +44,34 @@ class DistributedCRF(CRF[Any]):
     def _defaults(cls) -> dict[str, Any]:
         return {"client": None, "timeout": 60.0, **CRF._defaults()}
 
-    def fit(self, X: Any, y: Sequence[Any] | None = None, sample_weight: Any = None, **options: Any) -> Self:
-        """Train on X and y as `CRF.fit` does; `options` are its arguments."""
+    def fit(
+        self,
+        X: Any,
+        y: Sequence[Any] | None = None,
+        sample_weight: Any = None,
+        *,
+        shard_size: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """Train on X and y as `CRF.fit` does, or on data that workers read; `options` are the arguments of `CRF.fit`.
+
+        Without y, X is a list of column files, which workers read at these paths; an encoded data set on storage that all
+        share; a dask bag of pairs (x, y); or a list of delayed objects, each a list of such pairs.
+        """
         check_optimizer(self.optimizer)
-        with self._open_cluster():
-            return super().fit(X, y, sample_weight, **options)
+        options["shard_size"] = shard_size
+        with self._open_cluster() as cluster, TemporaryDirectory(prefix="crfkit-") as folder:
+            parts = find_parts(X) if y is None else None
+            if parts is None:
+                return super().fit(X, y, sample_weight, **options)
+            settings = self._settings()
+            if not is_encodable(settings):  # the model looks at the sequences themselves
+                pairs = list(read_on_workers(cluster, parts))
+                return super().fit([x for x, _ in pairs], [own for _, own in pairs], sample_weight, **options)
+            self._own_folder = Path(folder) / "data"
+            encoding = encoding_of(settings, shard_size)
+            dataset = encode_on_workers(cluster, parts, self._own_folder, encoding)
+            return super().fit(dataset, None, sample_weight, **options)
 
     @contextmanager
     def _open_cluster(self) -> Iterator[Cluster]:
@@ -59,11 +85,15 @@ class DistributedCRF(CRF[Any]):
         finally:
             for remote in self._remote:
                 remote.close()
-            del self._cluster, self._remote
+            for name in ("_cluster", "_remote", "_own_folder"):
+                self.__dict__.pop(name, None)
 
     def _make_loss(self, sharded: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:
         threads = 1 if self.n_threads is None else n_threads
-        remote = RemoteLoss(self._cluster, ClientShards(potentials, sharded), n_threads=threads)
+        source: ShardSource = ClientShards(potentials, sharded)
+        if isinstance(sharded, StoredData) and sharded.dataset.path != getattr(self, "_own_folder", None):
+            source = StoredShards(potentials, sharded.dataset)
+        remote = RemoteLoss(self._cluster, source, n_threads=threads)
         self._remote.append(remote)
         n_sequences = int(sharded.shard_ptr[-1])
         return python_loss(

@@ -12,14 +12,12 @@ from dask.delayed import Delayed
 
 from crfkit.data import read_columns
 from crfkit.distributed.cluster import Cluster
-from crfkit.distributed.errors import MissingDataError, WorkersFailedError, WorkersLostError
-from crfkit.errors import ArgumentError, InputError, MissingFileError, ShapeError
+from crfkit.distributed.errors import MissingDataError
+from crfkit.errors import ArgumentError, MissingFileError, ShapeError
 from crfkit.models import CRF
-from distributed import Client, Future
+from distributed import Client, get_worker
 
 CHUNKS = 4  # parts of the input for each thread of the workers
-ATTEMPTS = 8  # while workers are lost
-RETRIES = 2  # of a task that failed, on any worker
 
 
 def predict(client: Client, model: CRF[Any], data: Any, *, timeout: float = 60.0) -> list[list[Any]]:
@@ -34,20 +32,8 @@ def predict(client: Client, model: CRF[Any], data: Any, *, timeout: float = 60.0
     cluster = Cluster(client, timeout)
     n_threads = sum(cluster.workers().values())
     parts = list(_cut(data, n_threads * CHUNKS))
-    found: list[list[Any]] = []
-    lost = ""
-    for _ in range(ATTEMPTS):
-        try:
-            sent = cluster.send(model, next(iter(cluster.workers())))
-            done = len(parts)
-            futures = [_submit(client, sent, part) for part in parts]
-            for i, future in enumerate(futures):
-                done = i
-                found += _gather(cluster, future, parts[i])
-            return found
-        except WorkersLostError as error:
-            lost, parts = str(error), parts[done:]
-    raise WorkersFailedError(f"workers were lost {ATTEMPTS} times while they computed: {lost}")
+    found = cluster.map_tasks(_predict_part, [(part,) for part in parts], shared=model)
+    return [labels for part in found for labels in part]
 
 
 def _cut(data: Any, n_parts: int) -> Iterator[Any]:
@@ -69,27 +55,16 @@ def _cut(data: Any, n_parts: int) -> Iterator[Any]:
         yield from (data[i : i + size] for i in range(0, len(data), size))
 
 
-def _submit(client: Client, model: Future, part: Any) -> Future:
-    given = client.compute(part) if isinstance(part, Delayed) else part
-    return client.submit(_predict_part, model, given, pure=False, retries=RETRIES)
-
-
-def _gather(cluster: Cluster, future: Future, part: Any) -> list[list[Any]]:
-    try:
-        (labels,) = cluster.gather([future])
-    except MissingFileError as error:
-        raise MissingDataError(f"a worker does not have a file that it is to read: {error}") from None
-    except (InputError, WorkersLostError):
-        raise
-    except Exception as error:
-        raise WorkersFailedError(f"a task failed {RETRIES + 1} times: {error!r}") from error
-    answer: list[list[Any]] = labels
-    return answer
-
-
 def _predict_part(model: CRF[Any], part: Any) -> list[list[Any]]:
     """On a worker."""
-    return model.predict(list(_read_inputs(part, model.n_columns_)) if isinstance(part, Path) else list(part))
+    if not isinstance(part, Path):
+        return model.predict(list(part))
+    try:
+        return model.predict(list(_read_inputs(part, model.n_columns_)))
+    except MissingFileError as error:
+        raise MissingDataError(
+            f"the worker {get_worker().address} does not have a file that it is to read: {error}"
+        ) from None
 
 
 def _read_inputs(path: Path, n_columns: int | None) -> Iterator[list[tuple[str, ...]]]:

@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.distributed.cluster import Cluster
+from crfkit.distributed.cluster import ATTEMPTS, Cluster
 from crfkit.distributed.errors import MissingDataError, WorkersFailedError, WorkersLostError
 from crfkit.distributed.placement import Node, assign, slots_of, sum_tree
 from crfkit.distributed.worker import add, answer, load_shard, same
@@ -21,7 +21,6 @@ from distributed import Future
 
 FAN_OUT = 4  # workers that get the weights from one other worker
 AGE = 1.0  # seconds after which it is asked again which workers there are
-ATTEMPTS = 8  # to compute one answer, while workers are lost
 BAD = ("cancelled", "lost", "error")  # states of a future that has no result
 logger = logging.getLogger("crfkit.distributed")
 

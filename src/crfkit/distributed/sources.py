@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from crfkit.data import EncodedDataset, open_dataset
 from crfkit.features import Encoder
-from crfkit.models import FeaturePotentials, Shard, TrainingShards
+from crfkit.models import FeaturePotentials, Shard, StoredData, TrainingShards
 from crfkit.objective import Loss
 
 
@@ -25,12 +27,41 @@ class ShardRecipe:
         return context.shard_loss(*self.shard, n_threads, self.n_shards), count_bytes(self.shard)
 
 
+@dataclass(frozen=True)
+class StoredRecipe:
+    """A shard of an encoded data set, which a worker reads."""
+
+    path: Path
+    shard: int
+
+    def __call__(self, context: FeaturePotentials, n_threads: int) -> tuple[Loss, int]:
+        """The loss, and the bytes of the data."""
+        dataset = open_dataset(self.path)
+        shard = StoredData(dataset).shard(self.shard)
+        return context.shard_loss(*shard, n_threads, dataset.n_shards), count_bytes(shard)
+
+
+class StoredShards:
+    """The shards of an encoded data set that all workers can read: a `ShardSource`."""
+
+    def __init__(self, potentials: FeaturePotentials, dataset: EncodedDataset) -> None:
+        self.context = replace(potentials, encoder=Encoder())
+        self._path = dataset.path.absolute()
+        self.costs: Sequence[float] = [max(shard["n_positions"], 1) for shard in dataset.head["shards"]]
+
+    def recipe(self, shard: int) -> StoredRecipe:
+        """Where the data of a shard are."""
+        return StoredRecipe(self._path, shard)
+
+
 class ClientShards:
     """The shards of data that the client has: a `ShardSource`."""
 
     def __init__(self, potentials: FeaturePotentials, sharded: TrainingShards) -> None:
         self.context = replace(potentials, encoder=Encoder())  # shards have ids of features, not names
-        self._shards = list(sharded.shards(with_inputs=potentials.reads_inputs))
+        self._shards = list(
+            sharded.shards(with_inputs=potentials.reads_inputs)
+        )  # views, or parts of mapped files
         self.costs: Sequence[float] = [max(shard.dataset.n_positions, 1) for shard in self._shards]
 
     def recipe(self, shard: int) -> ShardRecipe:

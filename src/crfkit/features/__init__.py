@@ -8,7 +8,7 @@ from crfkit.features.arc_template_names import ARC_TEMPLATES
 from crfkit.features.column_rows import ColumnRows
 from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
-from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings
+from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings, encode_part
 from crfkit.features.encoded_data import encode_files, encode_pairs, encode_sources
 from crfkit.features.encoding import Encoder
 from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf, guess_facets
@@ -48,7 +48,7 @@ from crfkit.features.lattice_map import (
 )
 from crfkit.features.lattice_paths import encode_paths, gold_triples, path_numbers, path_spans, path_triples
 from crfkit.features.merged_features import Coordinates, MergedFeatures
-from crfkit.features.pair_sources import PairSource, file_source
+from crfkit.features.pair_sources import PairSource, cut_pairs, file_source
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, count_columns, preset, preset_note
@@ -172,10 +172,12 @@ __all__ = [
     "check_trees",
     "count_columns",
     "crossing_share",
+    "cut_pairs",
     "cut_shards",
     "encode_allowed",
     "encode_files",
     "encode_pairs",
+    "encode_part",
     "encode_paths",
     "encode_sentences",
     "encode_sources",

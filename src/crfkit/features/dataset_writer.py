@@ -186,9 +186,10 @@ class DatasetWriter:
                     break
                 path.unlink()
             self.stage(f"encoding {source.name}")
-            pairs = islice(iter(source.read()), skipped, None)
-            for chunk, last in cut_pairs(self.counted(pairs), self.settings.shard_size):
-                self._write_part(number, s, chunk, last=last)
+            for part, last in self._encode(source, skipped):
+                self._check_columns(part.metadata["n_columns"], source.name)
+                facts = {"source": s, "last": last, **part.metadata}
+                write_arrays(self.files.part(number), part.arrays, facts)
                 number += 1
         if not number:
             raise EmptyDataError("there is no sequence to encode, expected at least one")
@@ -199,35 +200,16 @@ class DatasetWriter:
             raise ShapeError(f"{name}: rows have {n_columns} columns, expected {self.n_columns} as before")
         self.n_columns = n_columns
 
-    def _write_part(self, i: int, source: int, chunk: list[Pair], *, last: bool) -> None:
-        X, y = [x for x, _ in chunk], [labels for _, labels in chunk]
-        n_columns = None if self.settings.features is None else count_columns(X)[1]
-        encoder = Encoder(self.settings.template_for(n_columns))
-        dataset = encoder.fit_encode(X, self.n_threads)
-        self._check_columns(encoder.n_columns, self.sources[source].name)
-        gold = check_lists(y, dataset.sequence_ptr)
-        try:
-            labels = Labels.learn(gold)
-        except EmptyDataError:  # of this part
-            labels = Labels(())
-        annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
-        arrays = shard_arrays(dataset, annotation)
-        for prefix, vocabulary, features in (
-            ("", encoder.vocabulary, dataset.states),
-            ("arc_", encoder.arc_vocabulary, dataset.arcs),
-        ):
-            arrays[f"{prefix}names"], arrays[f"{prefix}lengths"] = vocabulary.to_bytes()
-            if features is not None:
-                arrays[f"{prefix}counts"] = _core.position_counts(*features[:2], len(vocabulary))
-        facts = {
-            "source": source,
-            "last": last,
-            "n_sequences": dataset.n_sequences,
-            "n_columns": encoder.n_columns,
-            "more_columns": encoder.more_columns,
-            "labels": labels.to_json(),
-        }
-        write_arrays(self.files.part(i), arrays, facts)
+    def _encode(self, source: PairSource, skipped: int) -> Iterator[tuple[ArrayFile, bool]]:
+        """The parts of a source after the first sequences, and whether each is the last one."""
+        if source.parts is not None:
+            parts = list(source.parts())
+            ends = np.cumsum([part.metadata["n_sequences"] for part in parts])
+            yield from ((parts[i], i == len(parts) - 1) for i in np.flatnonzero(ends > skipped).tolist())
+            return
+        pairs = islice(iter(source.read()), skipped, None)
+        for chunk, last in cut_pairs(self.counted(pairs), self.settings.shard_size):
+            yield encode_part(chunk, self.settings, self.n_threads), last
 
     def _parts(self, n_parts: int) -> Iterator[ArrayFile]:
         return (read_arrays(self.files.part(i), check=False) for i in range(n_parts))
@@ -318,6 +300,35 @@ class DatasetWriter:
             renamed = ids[annotation.sets.labels]
             arrays["set_labels"] = renamed[np.lexsort((renamed, owners))]  # ascending at each position
         return arrays
+
+
+def encode_part(chunk: list[Pair], settings: EncodingSettings, n_threads: int = 1) -> ArrayFile:
+    """The sequences of a shard, with a vocabulary and labels of their own: step 1, on any machine."""
+    X, y = [x for x, _ in chunk], [labels for _, labels in chunk]
+    n_columns = None if settings.features is None else count_columns(X)[1]
+    encoder = Encoder(settings.template_for(n_columns))
+    dataset = encoder.fit_encode(X, n_threads)
+    gold = check_lists(y, dataset.sequence_ptr)
+    try:
+        labels = Labels.learn(gold)
+    except EmptyDataError:  # of this part
+        labels = Labels(())
+    annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
+    arrays = shard_arrays(dataset, annotation)
+    for prefix, vocabulary, features in (
+        ("", encoder.vocabulary, dataset.states),
+        ("arc_", encoder.arc_vocabulary, dataset.arcs),
+    ):
+        arrays[f"{prefix}names"], arrays[f"{prefix}lengths"] = vocabulary.to_bytes()
+        if features is not None:
+            arrays[f"{prefix}counts"] = _core.position_counts(*features[:2], len(vocabulary))
+    facts = {
+        "n_sequences": dataset.n_sequences,
+        "n_columns": encoder.n_columns,
+        "more_columns": encoder.more_columns,
+        "labels": labels.to_json(),
+    }
+    return ArrayFile(facts, arrays)
 
 
 def _lock(stream: Any, folder: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crfkit.data import make_read_error
+from crfkit.data import ArrayFile, make_read_error
 from crfkit.errors import ArgumentError
 from crfkit.features.shards import ShardCutter
 
@@ -18,6 +18,9 @@ class PairSource(NamedTuple):
     name: str
     read: Callable[[], Iterable[Pair]]
     identity: Any = None  # JSON value that tells whether it is the same one when a killed run goes on
+    parts: Callable[[], Iterable[ArrayFile]] | None = (
+        None  # its sequences as another machine has encoded them
+    )
 
 
 def file_source(path: str | os.PathLike[str], read: Callable[[], Iterable[Pair]]) -> PairSource:

@@ -9,7 +9,7 @@ from typing import Any
 
 from crfkit.data import EncodedDataset, open_dataset, read_pairs
 from crfkit.errors import ArgumentError, UnsupportedError
-from crfkit.features import ENCODED_SHARD_SIZE, encode_files, encode_pairs
+from crfkit.features import ENCODED_SHARD_SIZE, EncodingSettings, encode_files, encode_pairs
 from crfkit.models.checks import check_count
 from crfkit.models.settings import CRFSettings, find_template
 
@@ -40,19 +40,29 @@ def open_training_data(
             raise ArgumentError(f"shard_size is {shard_size}, but {X.path} has shards of {X.shard_size}")
         yield X
         return
-    size = ENCODED_SHARD_SIZE if shard_size is None else check_count("shard_size", shard_size)
     if not is_encodable(settings):
         pairs = list(_all_pairs(files) if files else X)
         yield [x for x, _ in pairs], [labels for _, labels in pairs]
         return
+    own = encoding_of(settings, shard_size)
+    options: dict[str, Any] = {
+        "features": own.features,
+        "min_count": own.min_count,
+        "shard_size": own.shard_size,
+    }
+    with tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
+        out = Path(folder) / "data"
+        yield encode_files(files, out, **options) if files else encode_pairs(X, out, **options)
+
+
+def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettings:
+    """How sequences are encoded that a model with these settings is to be trained on."""
+    size = ENCODED_SHARD_SIZE if shard_size is None else check_count("shard_size", shard_size)
     settings.check()
     features: Any = settings.features
     if not isinstance(features, str) or "\n" in features:
         features = find_template(features)
-    options: dict[str, Any] = {"features": features, "min_count": settings.min_count, "shard_size": size}
-    with tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
-        out = Path(folder) / "data"
-        yield encode_files(files, out, **options) if files else encode_pairs(X, out, **options)
+    return EncodingSettings(features, settings.min_count, size)
 
 
 def is_encodable(settings: CRFSettings) -> bool:

@@ -1,0 +1,117 @@
+"""Data that workers read: column files, encoded data sets, bags and delayed objects."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dask.bag import from_sequence
+from dask.delayed import delayed
+
+from crfkit import CRF, LBFGS, Template
+from crfkit.data import open_dataset
+from crfkit.distributed import MissingDataError, fit
+from crfkit.distributed.cluster import Cluster
+from crfkit.distributed.encoding import encode_on_workers
+from crfkit.errors import FileFormatError
+from crfkit.features import EncodingSettings, encode_files
+from tests.distributed.data import random_data
+
+X, y = random_data()
+TEMPLATE = Template("U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,0]/%x[0,0]\nB")
+OPTIMIZER = LBFGS(max_iterations=5)
+
+
+def write_columns(path: Path, first: int, last: int) -> Path:
+    """Some of the sequences as a column file."""
+    text = "".join(
+        "".join(f"{p[1]}\t{p[2]}\t{label}\n" for p, label in zip(x, labels, strict=True)) + "\n"
+        for x, labels in zip(X[first:last], y[first:last], strict=True)
+    )
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    ends = (0, 13, 14, 40, len(X))
+    return [write_columns(tmp_path / f"{i}.txt", ends[i], ends[i + 1]) for i in range(4)]
+
+
+@pytest.mark.parametrize("min_count", [1, 2])
+def test_files_have_the_ids_of_one_process(
+    client: Any, files: list[Path], tmp_path: Path, min_count: int
+) -> None:
+    settings = EncodingSettings(TEMPLATE, min_count, 60, {"label_column": -1, "separator": None})
+    alone = encode_files(files, tmp_path / "alone", features=TEMPLATE, min_count=min_count, shard_size=60)
+    together = encode_on_workers(Cluster(client), files, tmp_path / "together", settings)
+    assert together.n_shards > 4
+    assert together.labels == alone.labels
+    assert together.head["shards"] == alone.head["shards"]  # with checksums
+    for name, array in alone.vocabulary().items():
+        assert together.vocabulary()[name].tobytes() == array.tobytes()
+
+
+def test_files_are_trained_on_with_the_bits_of_one_process(client: Any, files: list[Path]) -> None:
+    alone = CRF(features=TEMPLATE, optimizer=OPTIMIZER).fit(files, shard_size=60)
+    together = fit(client, CRF(features=TEMPLATE, optimizer=OPTIMIZER), files, shard_size=60)
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+    assert together.encoder_.vocabulary.names() == alone.encoder_.vocabulary.names()
+    rows = [[tuple(p[1:]) for p in x] for x in X]
+    assert together.predict(rows) == alone.predict(rows)
+
+
+def test_models_that_look_at_the_sequences(client: Any, files: list[Path]) -> None:
+    settings: dict[str, Any] = {"features": TEMPLATE, "optimizer": OPTIMIZER, "tag_dictionary": True}
+    alone = CRF(**settings).fit(files, shard_size=60)
+    together = fit(client, CRF(**settings), files, shard_size=60)
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+
+
+def test_an_encoded_data_set_is_read_by_workers(client: Any, files: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    dataset = encode_files(files, folder, features=TEMPLATE, shard_size=60)
+    alone = CRF(optimizer=OPTIMIZER).fit(dataset)
+    together = fit(client, CRF(optimizer=OPTIMIZER), open_dataset(folder))
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+
+
+def test_bags_and_delayed_objects(client: Any) -> None:
+    pairs = list(zip(X, y, strict=True))
+    cut = [pairs[:20], pairs[20:45], pairs[45:]]
+    # A shard ends where a part ends, as with files.
+    alone = CRF(optimizer=OPTIMIZER)
+    alone = fit(client, alone, [delayed(part) for part in cut], shard_size=10**6)
+    sizes = [len(part) for part in cut]
+    assert sizes == [20, 25, 15]
+    together = fit(
+        client, CRF(optimizer=OPTIMIZER), from_sequence(pairs, partition_size=20), shard_size=10**6
+    )
+    assert together.encoder_.vocabulary.names() == alone.encoder_.vocabulary.names()
+    whole = CRF(optimizer=OPTIMIZER).fit(iter(pairs), shard_size=10**6)
+    one = fit(client, CRF(optimizer=OPTIMIZER), from_sequence(pairs, npartitions=1), shard_size=10**6)
+    assert one.weights_.tobytes() == whole.weights_.tobytes()
+    assert abs(alone.weights_ - whole.weights_).max() < 1e-6
+    assert abs(together.weights_ - whole.weights_).max() < 1e-6
+
+
+def test_a_file_that_a_worker_does_not_have(client: Any, files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match=r"the worker tcp://\S+ .*absent\.txt"):
+        fit(client, CRF(features=TEMPLATE), [*files, tmp_path / "absent.txt"])
+    (tmp_path / "bad.txt").write_text("a b X\na X\n\n")
+    with pytest.raises(FileFormatError, match=r"bad\.txt:2"):
+        fit(client, CRF(features=TEMPLATE), [*files, tmp_path / "bad.txt"])
+
+
+def test_a_data_set_that_a_worker_does_not_have(
+    client: Any, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = encode_files(files, tmp_path / "data", features=TEMPLATE, shard_size=60)
+    elsewhere = Path("/proc/self/cwd/data")  # which is another folder in each process
+    monkeypatch.chdir(tmp_path)
+    assert open_dataset(elsewhere).n_shards == dataset.n_shards
+    with pytest.raises(MissingDataError, match=r"the worker tcp://\S+ .*/proc/self/cwd/data"):
+        fit(client, CRF(optimizer=OPTIMIZER), open_dataset(elsewhere))
+    shutil.rmtree(tmp_path / "data")
