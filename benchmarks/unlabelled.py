@@ -19,8 +19,8 @@ from benchmarks.table import grid
 from crfkit import CRF
 from crfkit.models import average_models, self_train, tri_train
 
-LABELLED = (100,)
-UNLABELLED = 1000
+LABELLED = (100, 400)
+UNLABELLED = 3000
 
 
 def bagged(crf: CRF, some: Data) -> CRF:

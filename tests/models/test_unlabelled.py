@@ -21,7 +21,7 @@ def data() -> tuple[Any, Any, Any]:
 def test_labels_that_a_model_is_sure_of() -> None:
     X, y, new = data()
     crf = CRF(l2=0.3).fit(X, y)
-    found = sure_labels(crf, new, 0.9)
+    found = sure_labels(crf, new, 0.9, unsaid=())
     for labels, marginals, best in zip(
         found, crf.predict_marginals(new), crf.predict(new, decode="marginal"), strict=True
     ):
@@ -31,13 +31,17 @@ def test_labels_that_a_model_is_sure_of() -> None:
     flat = [label for labels in found for label in labels]
     assert None in flat
     assert "O" in flat
+    without = sure_labels(crf, new, 0.6)
+    every = sure_labels(crf, new, 0.6, unsaid=())
+    assert without == [[None if label == "O" else label for label in labels] for labels in every]
+    assert any(label is not None for labels in without for label in labels)
 
 
 def test_labels_that_two_models_agree_on() -> None:
     X, y, new = data()
     one, other = CRF(l2=0.3).fit(X[:10], y[:10]), CRF(l2=0.3).fit(X[10:], y[10:])
-    ours, theirs = sure_labels(one, new, 0.7), sure_labels(other, new, 0.7)
-    found = agreed_labels(one, other, new, 0.7)
+    ours, theirs = (sure_labels(model, new, 0.7, unsaid=()) for model in (one, other))
+    found = agreed_labels(one, other, new, 0.7, unsaid=())
     triples = [t for rows in zip(found, ours, theirs, strict=True) for t in zip(*rows, strict=True)]
     assert all(label == (a if a == b else None) for label, a, b in triples)
     assert any(a != b and None not in (a, b) for _, a, b in triples) or any(None in t for t in triples)
@@ -47,9 +51,10 @@ def test_labels_that_two_models_agree_on() -> None:
 def test_self_training_is_training_on_what_is_sure() -> None:
     X, y, new = data()
     crf = CRF(l2=0.5)
-    found = self_train(crf, X, y, new, threshold=0.9, rounds=1, weight=0.4)
+    settings: Any = {"threshold": 0.6, "weight": 0.4}
+    found = self_train(crf, X, y, new, **settings)
     first = CRF(l2=0.5).fit(X, y)
-    labels = sure_labels(first, new, 0.9)
+    labels = sure_labels(first, new, 0.6)
     some = [n for n, of in enumerate(labels) if any(label is not None for label in of)]
     assert 0 < len(some) < len(new)
     expected = CRF(l2=0.5).fit(
@@ -60,15 +65,14 @@ def test_self_training_is_training_on_what_is_sure() -> None:
     )
     assert np.array_equal(found.weights_, expected.weights_)
     assert not hasattr(crf, "history_")
-    assert not np.array_equal(
-        found.weights_, self_train(crf, X, y, new, threshold=0.9, rounds=2, weight=0.4).weights_
-    )
+    for other in ({"rounds": 2}, {"unsaid": ()}, {"threshold": 0.9}):
+        assert not np.array_equal(found.weights_, self_train(crf, X, y, new, **settings | other).weights_)
 
 
 def test_tri_training_is_the_same_for_the_same_seed() -> None:
     X, y, new = data()
     crf = CRF(l2=0.5)
-    one, same, other = (tri_train(crf, X, y, new, rounds=1, random_state=seed) for seed in (0, 0, 1))
+    one, same, other = (tri_train(crf, X, y, new, threshold=0.6, random_state=seed) for seed in (0, 0, 1))
     assert np.array_equal(one.weights_, same.weights_)
     assert not np.array_equal(one.weights_, other.weights_)
     assert one.score(X, y, metric="accuracy") > 0.7
@@ -83,12 +87,12 @@ def test_tri_training_teaches_each_model_by_the_others() -> None:
         models.append(CRF(l2=0.5).fit([X[i] for i in drawn], [y[i] for i in drawn]))
     taught = []
     for i in range(3):
-        labels = agreed_labels(models[(i + 1) % 3], models[(i + 2) % 3], new, 0.8)
+        labels = agreed_labels(models[(i + 1) % 3], models[(i + 2) % 3], new, 0.6)
         some = [n for n, of in enumerate(labels) if any(label is not None for label in of)]
         more = [*X, *(new[n] for n in some)], [*y, *(labels[n] for n in some)]
         weights = [1.0] * len(y) + [0.3] * len(some)
         taught.append(CRF(l2=0.5).fit(*more, sample_weight=weights, start=models[i]))
-    found = tri_train(CRF(l2=0.5), X, y, new, rounds=1, random_state=4)
+    found = tri_train(CRF(l2=0.5), X, y, new, threshold=0.6, random_state=4)
     np.testing.assert_allclose(found.weights_, average_models(taught).weights_, rtol=0, atol=1e-12)
 
 

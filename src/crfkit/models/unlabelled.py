@@ -4,7 +4,7 @@ Positions whose label is sure get it, all others stay unknown (None), so nothing
 labels that an unknown position may have.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,34 @@ from crfkit.models.crf import CRF
 PartialLabels = list[list[Any]]
 
 
-def sure_labels(model: CRF[Any], X: Sequence[Any], threshold: float = 0.95) -> PartialLabels:
-    """The label of each position whose marginal is at least `threshold`, above 0.5; None at all others."""
+OUTSIDE = ("O",)  # what a model of few names is sure of nearly everywhere: it would learn to find even fewer
+
+
+def sure_labels(
+    model: CRF[Any], X: Sequence[Any], threshold: float = 0.8, *, unsaid: Collection[Hashable] = OUTSIDE
+) -> PartialLabels:
+    """The label of each position whose marginal is at least `threshold`, above 0.5; None at all others.
+
+    The labels of `unsaid` stay unknown, too.
+    """
     _check_threshold(threshold)
-    labels = model.classes_
+    labels = [None if label in unsaid else label for label in model.classes_]
     return [
         [labels[b] if p >= threshold else None for b, p in zip(row.argmax(1), row.max(1), strict=True)]
         for row in model.predict_marginals(X)
     ]
 
 
-def agreed_labels(one: CRF[Any], other: CRF[Any], X: Sequence[Any], threshold: float = 0.95) -> PartialLabels:
-    """The labels that two models are sure of both, and give alike; None at all other positions."""
-    pairs = zip(sure_labels(one, X, threshold), sure_labels(other, X, threshold), strict=True)
+def agreed_labels(
+    one: CRF[Any],
+    other: CRF[Any],
+    X: Sequence[Any],
+    threshold: float = 0.8,
+    *,
+    unsaid: Collection[Hashable] = OUTSIDE,
+) -> PartialLabels:
+    """The labels that two models are sure of both, and give alike; None at all other positions, as in `sure_labels`."""
+    pairs = zip(*(sure_labels(model, X, threshold, unsaid=unsaid) for model in (one, other)), strict=True)
     return [[a if a == b else None for a, b in zip(*both, strict=True)] for both in pairs]
 
 
@@ -39,20 +54,21 @@ def self_train(
     y: Sequence[Any],
     unlabelled: Sequence[Any],
     *,
-    threshold: float = 0.95,
-    rounds: int = 2,
+    threshold: float = 0.8,
+    rounds: int = 1,
     weight: float = 0.3,
+    unsaid: Collection[Hashable] = OUTSIDE,
 ) -> CRF[Any]:
     """A model like `crf`, trained on sentences with labels, and on unlabelled ones where it is sure of a label.
 
     After a first model of X and y, each round gives the unlabelled positions whose marginal is at least `threshold` their
-    label, and trains on all sentences from the weights so far; an unlabelled one counts `weight`. `crf` itself stays as
-    it is.
+    label, and trains on all sentences from the weights so far; an unlabelled one counts `weight`. Labels of `unsaid` are
+    not given. `crf` itself stays as it is.
     """
     _check(crf, threshold, rounds, weight)
     model = _copy(crf).fit(X, y)
     for _ in range(rounds):
-        found = sure_labels(model, unlabelled, threshold)
+        found = sure_labels(model, unlabelled, threshold, unsaid=unsaid)
         model = _fit_more(crf, X, y, unlabelled, found, weight, model)
     return model
 
@@ -64,15 +80,16 @@ def tri_train(
     unlabelled: Sequence[Any],
     *,
     threshold: float = 0.8,
-    rounds: int = 2,
+    rounds: int = 1,
     weight: float = 0.3,
+    unsaid: Collection[Hashable] = OUTSIDE,
     random_state: int = 0,
 ) -> CRF[Any]:
     """The mean of three models like `crf`, each taught by what the two others agree on (Zhou and Li 2005).
 
     They begin with samples of the sentences, drawn with replacement. In each round the unlabelled positions for which two of
     them give the same label, both with a marginal of at least `threshold`, are labelled for the third, which is trained on
-    these and on X and y; an unlabelled sentence counts `weight`.
+    these and on X and y; an unlabelled sentence counts `weight`. Labels of `unsaid` are not given.
     """
     _check(crf, threshold, rounds, weight)
     random, n = np.random.default_rng(random_state), len(y)
@@ -84,7 +101,7 @@ def tri_train(
         taught = []
         for i, model in enumerate(models):
             one, other = (models[(i + k) % 3] for k in (1, 2))
-            found = agreed_labels(one, other, unlabelled, threshold)
+            found = agreed_labels(one, other, unlabelled, threshold, unsaid=unsaid)
             taught.append(_fit_more(crf, X, y, unlabelled, found, weight, model))
         models = taught
     return average_models(models)
