@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.corpora import corpus_path
 from benchmarks.measure import PROJECT, Outcome
-from crfkit import CRF, LBFGS, SGD, AdaGrad, AveragedPerceptron, Chain
+from crfkit import CRF, LBFGS, SGD, AdaGrad, AveragedPerceptron, Chain, StopReason
 from crfkit.data import read_columns, read_conllu
 from crfkit.evaluation import accuracy, span_report
 from crfkit.features import PRESETS
@@ -213,6 +213,8 @@ def measure(corpus: Corpus, edits: str, limit: int | None = None) -> Outcome:
     start = time.process_time()
     crf.fit(data.X, data.y)
     cpu = time.process_time() - start
+    if crf.stop_reason_ is StopReason.INTERRUPTED:  # Ctrl-C or SIGTERM: half a training run says nothing
+        raise KeyboardInterrupt
     predicted = crf.predict(data.held_out)
     spans = corpus.tag == "spans"
     score = span_report(data.right, predicted).overall.f1 if spans else accuracy(data.right, predicted)

@@ -35,7 +35,7 @@ from benchmarks import (
     unlabelled,
     use_log,
 )
-from crfkit import SGD, SpanningTree, Template
+from crfkit import CRF, SGD, SpanningTree, StopReason, Template
 from crfkit.inference import TreeBatch
 from tests.needs import needs_rival
 
@@ -172,6 +172,16 @@ def test_quick_run_of_ablation(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert f"| ~near l2=2 | {without['score'] - whole['score']:+.2f} |" in table
     ablation.main(command)  # which measures nothing again
     assert capsys.readouterr().out == table
+
+
+@pytest.mark.skipif(
+    find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
+)
+def test_an_interrupted_run_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CRF, "stop_reason_", StopReason.INTERRUPTED)
+    with pytest.raises(KeyboardInterrupt):
+        ablation.main(["--quick", "--corpus", "la-xpos", "--out", str(tmp_path)])
+    assert not (tmp_path / "ablation.json").exists()
 
 
 def test_edits_of_templates_and_settings() -> None:
