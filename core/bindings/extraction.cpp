@@ -40,13 +40,14 @@ std::vector<std::string> texts(nb::handle values) {
     return out;
 }
 
-// The lexicons that transforms read; the template keeps them alive.
+// The lexicons that transforms read, which keep the arrays of Python that they are views of.
 void find_lexicons(nb::handle source, const std::vector<bool>& reads_lexicon, TemplateProgram& program) {
     for (std::size_t j = 0; j < program.transforms.size(); ++j) {
         if (!reads_lexicon[j]) continue;
         const nb::object found = source.attr("lexicon")(j);
         const auto [table, list] = nb::cast<std::pair<nb::object, std::int32_t>>(found);
-        program.transforms[j].lexicon = &nb::cast<const LexiconTable&>(table).lexicon;
+        program.transforms[j].lexicon = {std::make_shared<nb::object>(table),
+                                         &nb::cast<const LexiconTable&>(table).lexicon};
         program.transforms[j].list = list;
     }
 }

@@ -25,8 +25,8 @@ struct Transform {
     bool identity;                               // the value itself
     TextFunction function = TextFunction::none;  // where the core may compute it
     std::int64_t argument = 0;
-    const Lexicon* lexicon =
-        nullptr;             // what is computed are tokens, and the state of their matches stands there
+    // What is computed are tokens, and the states of their matches stand there.
+    std::shared_ptr<const Lexicon> lexicon = nullptr;
     std::int32_t list = -1;  // of the lexicon; −1: all of them
 };
 

@@ -173,3 +173,12 @@ def test_damaged_files_are_refused_or_answer(data: st.DataObject) -> None:
         assert isinstance(lexicon["a b c"], tuple)
     except InputError:
         pass
+
+
+def test_an_encoder_keeps_its_lexicons() -> None:
+    template = Template.parse("U:%in[0,0,here]").bind({"here": Lexicon.build(["a b"])})
+    encoder = Encoder(template)
+    encoder.fit_encode([["a", "b"]])
+    assert isinstance(template.resources, dict)
+    template.resources.clear()
+    assert [encoder.vocabulary.names()[f] for f in encoder.encode([["a", "b"]]).states.ids] == ["U:B", "U:E"]
