@@ -1,7 +1,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,12 +69,15 @@ void bind_data(nb::module_& m) {
                          "Sentences with the heads and labels of their words, as the core reads them.")
         .def(
             "__init__",
-            [](Treebank* self, const nb::list& sentences) {
+            [](Treebank* self, const nb::list& sentences,
+               const std::optional<std::vector<std::string>>& paths) {
                 Treebank treebank;
                 read_sentences(treebank, sentences);
+                if (paths) treebank.set_paths(*paths);
                 new (self) Treebank(std::move(treebank));
             },
-            "sentences"_a)
+            "sentences"_a, "paths"_a = nb::none(),
+            "paths: of all words in a tree of word clusters, empty where they have none.")
         .def_prop_ro("n_sentences", &Treebank::n_sentences)
         .def_prop_ro("sentence_ptr", [](const Treebank& self) { return new_array(self.sentence_ptr); });
     nb::class_<ArcLayout>(m, "ArcLayout")

@@ -30,12 +30,17 @@ Key few(std::int64_t count) { return static_cast<Key>(std::min<std::int64_t>(cou
 
 void ArcFeatures::load(const Treebank& treebank, std::int64_t sentence) {
     n_ = treebank.length(sentence);
-    const auto all = [](Key key) { return Token{{key, key, key, key, key, key, 0, 0}, kNone, key}; };
+    const auto all = [](Key key) {
+        return Token{{key, key, key, key, key, key, 0, 0}, kNone, key, 0, 0, {key, key, key}};
+    };
     tokens_.assign(static_cast<std::size_t>(n_ + 1 + 2 * kMargin), all(kOutside));
     tokens_[kMargin] = all(kRoot);
     const Word* words = treebank.words.data() + treebank.sentence_ptr[sentence];
     morphology_ = treebank.morphology.data();
     for (std::int64_t i = 1; i <= n_; ++i) tokens_[i + kMargin] = {words[i - 1], kNone, kNone};
+    has_clusters_ = !treebank.classes.empty();
+    for (std::int64_t i = 1; i <= n_ && has_clusters_; ++i)
+        tokens_[i + kMargin].cluster = treebank.classes[treebank.sentence_ptr[sentence] + i - 1];
     number_tags();
     find_markers();
     find_roles();
@@ -86,7 +91,8 @@ void ArcFeatures::find_roles() {
 }
 
 const ArcFeatures::Token& ArcFeatures::no_token() {
-    static const Token none{{kNone, kNone, kNone, kNone, kNone, kNone, 0, 0}, kNone, kNone};
+    static const Token none{
+        {kNone, kNone, kNone, kNone, kNone, kNone, 0, 0}, kNone, kNone, 0, 0, {kNone, kNone, kNone}};
     return none;
 }
 
@@ -125,6 +131,7 @@ void ArcFeatures::arc(std::int64_t head, std::int64_t dependent, KeyList& out,
     neighbours(head, dependent, write);
     between(head, dependent, write);
     if (head) morphology(h, m, write);
+    if (has_clusters_) clusters(h, m, write);
 }
 
 void ArcFeatures::coarse_arc(std::int64_t head, std::int64_t dependent, KeyList& out) const {
@@ -254,6 +261,19 @@ void ArcFeatures::coarse_arc(std::int64_t head, std::int64_t dependent, KeyList&
         }
 }
 
+// Word clusters in place of words and of tags (Koo and others 2008).
+[[gnu::always_inline]] inline void ArcFeatures::clusters(const Token& h, const Token& m,
+                                                         Writer& write) const {
+    write.with_both(80, h.cluster.shorter, m.cluster.shorter);
+    write.with_both(81, h.cluster.longer, m.cluster.longer);
+    write.with_side(82, h.cluster.whole, m.cluster.whole);
+    write.with_side(83, h.cluster.whole, m.upos);
+    write.with_side(84, h.upos, m.cluster.whole);
+    write.with_side(85, h.cluster.longer, m.xpos);
+    write.with_side(86, h.xpos, m.cluster.longer);
+    write.with_side(87, h.cluster.longer, m.cluster.longer, m.marker);
+}
+
 void ArcFeatures::label_of_dependent(std::int64_t dependent, Side side, KeyList& out) const {
     Writer write(side, 0, out);
     const Token &m = at(dependent), &before = at(dependent - 1), &after = at(dependent + 1);
@@ -271,6 +291,9 @@ void ArcFeatures::label_of_dependent(std::int64_t dependent, Side side, KeyList&
     write.with_side(111, m.marker, m.lemma);
     write.with_side(112, m.lemma, before.upos);
     write.with_side(113, m.lemma, after.upos);
+    if (!has_clusters_) return;
+    write.with_side(114, m.cluster.whole);
+    write.with_side(115, m.cluster.longer, m.upos);
 }
 
 void ArcFeatures::label_of_head(std::int64_t head, Side side, KeyList& out) const {
@@ -300,6 +323,10 @@ void ArcFeatures::label_of_arc(std::int64_t head, std::int64_t dependent, KeyLis
     write.with_side(141, h.upos, m.upos, stops, verbs);
     write.with_side(142, h.upos, m.upos, m.feats);
     write.with_side(143, h.upos, h.feats, m.upos);
+    if (!has_clusters_) return;
+    write.with_side(144, h.cluster.longer, m.cluster.longer);
+    write.with_side(145, h.upos, m.cluster.whole);
+    write.with_side(146, h.cluster.whole, m.upos);
 }
 
 }  // namespace crfkit

@@ -48,6 +48,7 @@ class ArcFeatures {
         Key role;    // upos with what of the morphology tells most of syntax: case, form of verbs, type of
                      // pronouns
         std::int8_t tag = 0, fine = 0;  // number of its upos, xpos among those of the sentence
+        WordClass cluster{};            // where the treebank has word clusters
     };
     class Writer;
 
@@ -63,6 +64,7 @@ class ArcFeatures {
     void neighbours(std::int64_t head, std::int64_t dependent, Writer& write) const;
     void between(std::int64_t head, std::int64_t dependent, Writer& write) const;
     void morphology(const Token& h, const Token& m, Writer& write) const;
+    void clusters(const Token& h, const Token& m, Writer& write) const;
 
     static constexpr std::int64_t kMargin = 2;
     static constexpr int kMostTags = 64;
@@ -70,6 +72,7 @@ class ArcFeatures {
     std::int64_t n_ = 0;
     std::vector<Token> tokens_;  // [n + 1 + 2 · kMargin]
     const Morph* morphology_ = nullptr;
+    bool has_clusters_ = false;
     std::vector<Key> tags_, fine_tags_;
     std::vector<std::uint64_t> tags_between_, fine_between_;  // [n + 1, n + 1] sets of tags i < · < j
     std::vector<std::int32_t> verbs_, stops_, joints_;        // [n + 2] how many before word i

@@ -49,6 +49,9 @@ void ArcFeatures::siblings(std::int64_t head, Side side, std::int64_t sibling, s
     write.with_side(220, h.upos, s.upos, m.upos, verbs, stops, joints);
     write.with_side(221, h.upos, s.upos, m.upos, at(dependent + 1).upos);
     write.with_side(222, h.upos, s.upos, m.upos, at(dependent - 1).upos);
+    if (!has_clusters_) return;
+    write.with_side(223, h.cluster.longer, s.cluster.longer, m.cluster.longer);
+    write.with_side(224, s.cluster.whole, m.cluster.whole);
 }
 
 void ArcFeatures::grandparent(std::int64_t grandparent, std::int64_t head, std::int64_t dependent,
@@ -73,6 +76,9 @@ void ArcFeatures::grandparent(std::int64_t grandparent, std::int64_t head, std::
     write.with_side(314, way, g.upos, h.upos, m.upos, at(dependent + 1).upos);
     write.with_side(315, way, g.upos, h.upos, m.upos, at(dependent - 1).upos);
     write.with_side(316, way, g.upos, h.upos, h.marker, m.upos);
+    if (!has_clusters_) return;
+    write.with_side(317, way, g.cluster.longer, h.cluster.longer, m.cluster.longer);
+    write.with_side(318, way, g.cluster.whole, m.cluster.whole);
 }
 
 }  // namespace crfkit

@@ -10,7 +10,8 @@ namespace crfkit {
 namespace {
 
 constexpr std::size_t kSuffixLetters = 3;
-constexpr std::size_t kMostMorphs = 64;  // of a word; arcs look at all pairs of them
+constexpr std::size_t kLongerPath = 6, kShorterPath = 4;  // of word clusters (Koo and others 2008)
+constexpr std::size_t kMostMorphs = 64;                   // of a word; arcs look at all pairs of them
 
 // The last letters of a text in UTF-8.
 std::string_view suffix_of(std::string_view text) {
@@ -42,6 +43,22 @@ void Treebank::add(const WordTexts& texts) {
     word.feats_end = static_cast<std::int64_t>(morphology.size());
     words.push_back(word);
     ++sentence_ptr.back();
+}
+
+void Treebank::set_paths(std::span<const std::string> paths) {
+    if (paths.size() != words.size())
+        throw std::invalid_argument("there must be a path for each of the " + std::to_string(words.size()) +
+                                    " words");
+    classes.clear();
+    for (const std::string_view path : paths) {
+        if (path.empty()) {
+            classes.push_back({key_of("<none>"), key_of("<none>"), key_of("<none>")});
+            continue;
+        }
+        const bool is_flat = path.find_first_not_of("01") != path.npos;
+        const auto first = [&](std::size_t n) { return key_of(is_flat ? path : path.substr(0, n)); };
+        classes.push_back({key_of(path), first(kLongerPath), first(kShorterPath)});
+    }
 }
 
 void KnownTrees::check(const Treebank& treebank, std::int32_t n_labels) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,11 +28,21 @@ struct Morph {
     Key name, whole;
 };
 
+// Where a word stands in a tree of word clusters: its path, and two beginnings of it, which are coarser
+// classes.
+struct WordClass {
+    Key whole, longer, shorter;
+};
+
 class Treebank {
   public:
     void begin_sentence() { sentence_ptr.push_back(sentence_ptr.back()); }
     // A word of the sentence that was begun last.
     void add(const WordTexts& texts);
+
+    // The paths of all words, in their order; a word whose path is empty has none. Paths that are not made of
+    // 0 and 1 are flat classes. Throws std::invalid_argument unless there are as many as words.
+    void set_paths(std::span<const std::string> paths);
 
     std::int64_t n_sentences() const { return static_cast<std::int64_t>(sentence_ptr.size()) - 1; }
     std::int64_t n_words() const { return sentence_ptr.back(); }
@@ -40,6 +51,7 @@ class Treebank {
     std::vector<std::int64_t> sentence_ptr{0};  // [N + 1]
     std::vector<Word> words;                    // [T]
     std::vector<Morph> morphology;
+    std::vector<WordClass> classes;  // [T], or none
 };
 
 // What is known of the trees of a treebank: head (0: the root) and label of each word, −1 where unknown.

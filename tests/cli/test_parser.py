@@ -100,6 +100,7 @@ def test_options_reach_the_parser() -> None:
         "order": 1,
         "columns": ["form", "upos"],
         "n_threads": None,
+        "clusters": None,
     }
 
 

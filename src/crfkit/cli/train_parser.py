@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 def new_parser(options: dict[str, Any]) -> "Parser":
     """An untrained parser as the options of the command ask for it."""
+    from crfkit.features import Clusters
     from crfkit.models import Parser
 
     names = ("l2", "min_count", "structure", "order", "decode", "columns")
     given = {name: options[name] for name in names if options[name] is not None}
+    if options["clusters"] is not None:
+        given["clusters"] = Clusters.read(options["clusters"])
     return Parser(
         optimizer=optimizer_of(options, base=Parser().optimizer),
         l1=options["l1"],
@@ -55,6 +58,12 @@ def new_parser(options: dict[str, Any]) -> "Parser":
     metavar="NAMES",
     callback=lambda _context, _option, value: value and [name.strip() for name in value.split(",")],
     help="Which columns it may read, separated by commas: some of form, lemma, upos, xpos, feats.  [default: all]",
+)
+@click.option(
+    "--clusters",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Word clusters: lines of path, word and count, or of word and class.",
 )
 @l1_option
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")

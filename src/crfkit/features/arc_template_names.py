@@ -68,5 +68,13 @@ ARC_TEMPLATES = _table("""
 72 head.upos, head.feats, dep.upos
 73 head.upos, dep.upos, agreement
 74 head.upos, dep.upos, morphology of both
+80 head.cluster4, dep.cluster4
+81 head.cluster6, dep.cluster6
+82 head.cluster, dep.cluster
+83 head.cluster, dep.upos
+84 head.upos, dep.cluster
+85 head.cluster6, dep.xpos
+86 head.xpos, dep.cluster6
+87 head.cluster6, dep.cluster6, dep.marker
 """)
 """What each template of arc features looks at, by its number."""

@@ -13,6 +13,7 @@ from crfkit._core import Treebank
 from crfkit.arrays import Int32s
 from crfkit.data import Sentence, Word, check_tree
 from crfkit.errors import ArgumentError, TreeError, reword
+from crfkit.features.knowledge import Clusters
 
 UNKNOWN = "_"  # a label that is not given
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
@@ -46,13 +47,21 @@ def check_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]:
     return found
 
 
-def encode_sentences(sentences: Sequence[Sentence], columns: Collection[str] | None = None) -> Treebank:
-    """Form, lemma, tags and morphology of each word, as the native core reads them; or only some of these columns."""
+def encode_sentences(
+    sentences: Sequence[Sentence], columns: Collection[str] | None = None, clusters: Clusters | None = None
+) -> Treebank:
+    """Form, lemma, tags and morphology of each word, as the native core reads them; or only some of these columns.
+
+    With `clusters`, the paths of the forms of words too, whatever the columns.
+    """
+    paths = None
+    if clusters is not None:
+        paths = [clusters.get(word.form) or "" for sentence in sentences for word in sentence.words]
     blank: dict[str, Any] = {} if columns is None else {name: "_" for name in COLUMNS if name not in columns}
     try:
         if blank:
-            return Treebank([[word._replace(**blank) for word in one.words] for one in sentences])
-        return Treebank([list(sentence.words) for sentence in sentences])
+            return Treebank([[word._replace(**blank) for word in one.words] for one in sentences], paths)
+        return Treebank([list(sentence.words) for sentence in sentences], paths)
     except ValueError as error:
         raise reword(error, str(error)) from None
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from crfkit.arrays import Float64s
 from crfkit.data import Sentence
 from crfkit.errors import UnsupportedError
-from crfkit.features import Treebank, check_sentences, check_trees, encode_sentences, known_trees
+from crfkit.features import Clusters, Treebank, check_sentences, check_trees, encode_sentences, known_trees
 from crfkit.inference import SecondOrderParser, TreeParser
 from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
@@ -81,6 +81,8 @@ class Parser(Estimator):
         Answers are exact, but for spanning trees of order 2: there probabilities come from belief propagation, the best tree
         from dual decomposition (`predict_best` says whether it is proved), and the n best are those with the likeliest arcs.
     columns : which columns of the words it may read: some of "form", "lemma", "upos", "xpos" and "feats"; None: all
+    clusters : `Clusters` of words: classes of forms, also of those that the training set does not have. The model file
+        holds them.
     n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
 
     Attributes
@@ -126,6 +128,7 @@ class Parser(Estimator):
         order: int = 2,
         columns: Sequence[str] | None = None,
         n_threads: int | None = None,
+        clusters: Clusters | None = None,
     ) -> None:
         self.optimizer = optimizer
         self.l1 = l1
@@ -137,6 +140,7 @@ class Parser(Estimator):
         self.order = order
         self.columns = columns
         self.n_threads = n_threads
+        self.clusters = clusters
 
     def fit(
         self,
@@ -325,7 +329,9 @@ class Parser(Estimator):
             "structure": model.structure,
             "structure_reason": model.structure_reason,
         }
-        contents = parser_file.ParserContents(settings, model.arc_map, self.weights_, history, model.pruner)
+        contents = parser_file.ParserContents(
+            settings, model.arc_map, self.weights_, history, model.pruner, self.clusters
+        )
         return parser_file.pack(contents, single_precision=single_precision)
 
     def _set_model(self, model: ParserModel, weights: Float64s) -> None:
@@ -343,4 +349,4 @@ class Parser(Estimator):
             self._set_model(self._model, self._weights)
         given = check_sentences(sentences)
         warn_of_missing_columns(self._model.columns, given, stacklevel=3)
-        return given, encode_sentences(given, self.columns)
+        return given, encode_sentences(given, self.columns, self.clusters)

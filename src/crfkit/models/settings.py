@@ -13,6 +13,7 @@ from crfkit.features import (
     NAMED_FACETS,
     NAMED_LINE,
     PRESETS,
+    Clusters,
     FacetsOf,
     FeatureFunctions,
     MissingResource,
@@ -179,6 +180,7 @@ class ParserSettings:
     order: int = 1
     columns: Sequence[str] | None = None
     n_threads: int | None = None
+    clusters: Clusters | None = None
 
     def check(self) -> None:
         """Refuse parameters that no parser can be trained with."""
@@ -190,10 +192,12 @@ class ParserSettings:
         check_count("min_count", self.min_count)
         check_tree_structure(self.structure, self.order)
         check_columns(self.columns)
+        if self.clusters is not None and not isinstance(self.clusters, Clusters):
+            raise ArgumentError(f"clusters is {self.clusters!r}, expected crfkit.Clusters or None")
         count_threads(self.n_threads)
 
     def to_json(self) -> dict[str, Any]:
-        """What a model file keeps; threads belong to the machine, not to the model."""
+        """What a model file keeps beside the clusters; threads belong to the machine, not to the model."""
         return {
             "optimizer": settings_file.optimizer_to_json(self.optimizer),
             "l1": float(self.l1),
@@ -204,11 +208,12 @@ class ParserSettings:
             "structure": self.structure,
             "order": int(self.order),
             "columns": None if self.columns is None else list(self.columns),
+            "clusters": None if self.clusters is None else self.clusters.digest,
         }
 
     @classmethod
     def from_json(cls, settings: dict[str, Any]) -> "ParserSettings":
-        """The inverse of `to_json`; InputError for what cannot be parameters."""
+        """The inverse of `to_json`, without clusters; InputError for what cannot be parameters."""
         found = cls(
             optimizer=settings_file.optimizer_from_json(settings, PARSER_OPTIMIZER),
             l1=setting(settings, "l1", (float, int)),

@@ -126,7 +126,7 @@ def _read_graph_crf(file: ModelFile, source: str, functions: Functions, *, trust
 def _read_parser(file: ModelFile) -> Parser:
     contents = parser_file.unpack(file)
     settings = ParserSettings.from_json(setting(contents.settings, "parameters", dict))
-    parser = Parser(**vars(settings))
+    parser = Parser(**vars(replace(settings, clusters=contents.clusters)))
     kept = {"structure": "spanning", "structure_reason": ""} | contents.settings
     structure, reason = setting(kept, "structure", str), setting(kept, "structure_reason", str)
     if (structure, contents.pruner is None) not in ((SPANNING, True), (SPANNING, False), (PROJECTIVE, False)):

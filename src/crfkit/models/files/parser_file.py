@@ -10,6 +10,8 @@
                   the others. In files of before it has labels too: label_keys, label_counts and labels are left out
                   where they are the same
 
+Word clusters are a resource, "clusters", whose bytes it holds (resource_file.py).
+
 Every rule is checked here, but for two that the native core sees to: keys ascend, and so do the labels of a feature.
 """
 
@@ -20,7 +22,8 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.errors import FileFormatError, reword
-from crfkit.features import FEATURE_SET, ArcMap, ArcPruner
+from crfkit.features import FEATURE_SET, ArcMap, ArcPruner, Clusters
+from crfkit.models.files import resource_file
 from crfkit.models.files.file_arrays import (
     array,
     compact,
@@ -37,6 +40,7 @@ MAX_LABELS = 10_000
 PRUNER = "pruner_"  # what the names of its arrays begin with
 PRUNER_KEYS, PRUNER_WEIGHTS = "pruner_arc_keys", "pruner_weights"
 SHARED = "pruner_shared_arc_keys"
+CLUSTERS = "clusters"
 LABEL_ARRAYS = ("label_keys", "label_counts", "labels")
 
 
@@ -48,6 +52,7 @@ class ParserContents(NamedTuple):
     weights: Float64s  # [D]
     history: Float64s  # [iterations, 5]
     pruner: ArcPruner | None = None
+    clusters: Clusters | None = None
 
 
 def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFile:
@@ -64,7 +69,11 @@ def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFi
             own = {name: own[name] for name in (PRUNER_KEYS, PRUNER_WEIGHTS)}
         arrays |= _without_shared(own, arrays)
         settings["pruning"] = {"threshold": pruner.threshold, "most": pruner.most, "coarse": coarse}
-    return ModelFile(TYPE, settings, arrays)
+    if contents.clusters is None:
+        return ModelFile(TYPE, settings, arrays)
+    resources = {CLUSTERS: contents.clusters}
+    settings["resources"] = resource_file.to_json(resources)
+    return resource_file.bundle(ModelFile(TYPE, settings, arrays), resources)
 
 
 def unpack(file: ModelFile) -> ParserContents:
@@ -80,7 +89,11 @@ def unpack(file: ModelFile) -> ParserContents:
     pruner = None
     if "pruning" in settings:
         pruner = _unpack_pruner(_with_shared(file), labels, settings.pop("pruning"))
-    return ParserContents(settings, arc_map, weights, read_history(file), pruner)
+    clusters = resource_file.read(file, settings).get(CLUSTERS)
+    if clusters is not None and not isinstance(clusters, Clusters):
+        raise FileFormatError("its word clusters are missing")
+    settings.pop("resources", None)
+    return ParserContents(settings, arc_map, weights, read_history(file), pruner, clusters)
 
 
 def _pack_map(arc_map: ArcMap, weights: npt.NDArray[Any], prefix: str) -> dict[str, Array]:

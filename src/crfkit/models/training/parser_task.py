@@ -66,7 +66,8 @@ class ParserTask:
             )
         weights = read_sample_weight(self.sample_weight, len(sentences))
         columns = self.settings.columns
-        treebank, trees = encode_sentences(sentences, columns), known_trees(sentences, labels)
+        treebank = encode_sentences(sentences, columns, self.settings.clusters)
+        trees = known_trees(sentences, labels)
         if not (trees.heads >= 0).any():
             raise EmptyDataError(
                 f"{_name_data('sentences', sentences)}: no word has a head, expected trees to learn from"
@@ -140,7 +141,7 @@ class EncodedTrees:
             return None
         dev, model, settings = self.dev, self.model, self.settings
         check_trees(dev, single_root=False)
-        treebank = encode_sentences(dev, settings.columns)
+        treebank = encode_sentences(dev, settings.columns, settings.clusters)
         if not right_words(dev, model.arc_map.labels).counted.any():
             raise EmptyDataError(
                 f"{_name_data('dev', dev)}: no word has a head and a label, expected trees to compare with"
