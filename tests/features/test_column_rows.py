@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crfkit import CRF
@@ -58,6 +58,8 @@ def read_natively(data: bytes, n_threads: int = 1, **options: Any) -> Any:
 
 
 @given(FILES, st.sampled_from([None, " ", "\t", "|", "||"]), st.sampled_from([AUTO, None, "#", "//"]))
+@example(b"#key = v\na b c\n\n#key = v\nd e f\n", None, AUTO)  # comments that have as many columns as rows
+@example(b"# # x\na b c\n\n# # x\nd e f\n", None, AUTO)  # rows that begin with #
 @settings(max_examples=400, deadline=None)
 def test_any_file_is_read_as_line_by_line(data: bytes, separator: str | None, comment: str | None) -> None:
     options: dict[str, Any] = {"separator": separator, "comment": comment}
