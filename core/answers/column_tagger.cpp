@@ -53,12 +53,12 @@ TaggedChunk ColumnTagger::tag(ColumnChunk& chunk, const ColumnForm& form,
     ColumnBlock block = read_block(chunk, form);
     std::vector<std::int32_t> columns;
     for (const std::int32_t column : extractor.columns()) columns.push_back(inputs[column]);
-    RowExtraction extraction(extractor, states, arcs, false);
-    extraction.add(std::array<const RowBlock*, 1>{&block.rows}, columns, apply, 1);
-    const FeatureArrays on_labels = extraction.take_states(1), on_arcs = extraction.take_arcs(1);
-    const bool with_arcs = extractor.has_arc_lines();
     std::vector<std::int32_t> best(static_cast<std::size_t>(block.rows.n_positions()));
     try {
+        RowExtraction extraction(extractor, states, arcs, false);
+        extraction.add(std::array<const RowBlock*, 1>{&block.rows}, columns, apply, 1);
+        const FeatureArrays on_labels = extraction.take_states(1), on_arcs = extraction.take_arcs(1);
+        const bool with_arcs = extractor.has_arc_lines();
         const Design design(layout, block.rows.sequence_ptr, list_of(on_labels),
                             with_arcs ? list_of(on_arcs) : FeatureList{}, {}, {}, Purpose::questions, 1);
         potentials.score(design, 1)->decode(best.data(), 1);

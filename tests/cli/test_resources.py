@@ -60,7 +60,7 @@ def test_train_tag_and_eval(folder: Path) -> None:
     assert "'cities' is not what the model was trained with" in run(
         "tag", named, folder / "test", "--resource", other, status=2
     )
-    assert "which were not given" in run(*settings[:-2], "--model", folder / "none.crf", status=2)
+    assert "but it was not given" in run(*settings[:-2], "--model", folder / "none.crf", status=2)
     for wrong in ("cities", "=x", "my cities=x"):
         assert "expected name=file" in run(*settings[:-1], wrong, "--model", named, status=2)
     assert "given twice" in run(*settings, "--resource", cities, "--model", named, status=2)

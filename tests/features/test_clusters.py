@@ -72,7 +72,7 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(FeatureError, match=r"CRF\(resources=\{'clusters': crfkit.Clusters"):
         Template.parse("a=%cluster[0,0]").check_resources()
     with pytest.raises(
-        FeatureError, match="template:2: %in reads the lexicon 'cities', which were not given"
+        FeatureError, match="template:2: %in reads the lexicon 'cities', but it was not given"
     ):
         Template.parse("U\na=%in[0,0,cities]").check_resources()
     with pytest.raises(FeatureError, match="%in reads lexicon, but 'one' is clusters"):

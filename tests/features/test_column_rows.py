@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from crfkit import CRF
 from crfkit.data import AUTO, read_columns
-from crfkit.errors import ArgumentError, FeatureError, InputError, MissingFileError, ShapeError
+from crfkit.errors import (
+    ArgumentError,
+    FeatureError,
+    FileFormatError,
+    InputError,
+    MissingFileError,
+    ShapeError,
+)
 from crfkit.features import ColumnRows, Encoder, Template, preset
 
 LINES = st.sampled_from(
@@ -97,6 +104,14 @@ def test_the_first_error_of_a_long_file_has_its_line(bad: bytes) -> None:
     expected = outcome(lambda: read_lines(broken))
     assert outcome(lambda: read_natively(broken, 2)) == expected
     assert isinstance(expected[1], str)
+
+
+def test_a_first_row_that_is_not_utf8_is_the_error_even_behind_comments() -> None:
+    data = b"# b\n# k = v\n\na b\xff\n"
+    with pytest.raises(FileFormatError, match="<stream>:4: expected UTF-8"):
+        list(read_columns(io.BytesIO(data)))
+    with pytest.raises(FileFormatError, match="<stream>:4: expected UTF-8"):
+        ColumnRows.read(io.BytesIO(data))
 
 
 def test_one_sequence_longer_than_a_chunk_and_pieces_that_cut_anywhere() -> None:

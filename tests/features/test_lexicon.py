@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crfkit import Lexicon
-from crfkit.errors import ArgumentError, FileFormatError, InputError, MissingFileError
+from crfkit.errors import ArgumentError, FileFormatError, InputError, MissingFileError, UnwritableFileError
 from crfkit.features import Encoder, Match, Template, open_resource
 
 WORD = st.sampled_from(["a", "b", "c", "A", "ß", "SS", "New York", "", "\x1f"])
@@ -147,6 +147,8 @@ def test_errors(tmp_path: Path) -> None:
         Lexicon.build([" "])
     with pytest.raises(ArgumentError, match="expected a list of entries"):
         Lexicon.build("Rome")
+    with pytest.raises(ArgumentError, match="the list 'city' of entries is the string 'Rome'"):
+        Lexicon.build({"city": "Rome"})
     with pytest.raises(ArgumentError, match="expected a text or a sequence of tokens"):
         Lexicon.build([3])  # type: ignore[list-item]
     with pytest.raises(ArgumentError, match="expected a list of words"):
@@ -158,6 +160,8 @@ def test_errors(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("Rome")
     with pytest.raises(FileFormatError, match="not a resource of crfkit"):
         Lexicon.load(tmp_path / "text")
+    with pytest.raises(UnwritableFileError):
+        Lexicon.build(["a"], tmp_path / "text" / "a")
 
 
 @given(st.data())

@@ -102,6 +102,29 @@ def test_labels_of_held_out_sequences_that_are_new() -> None:
     assert "new" in CRF(l2="auto").fit(X, y).classes_
 
 
+@pytest.mark.parametrize("costs", [{("new", "0"): 2.0}, np.ones((3, 3)) - np.eye(3)])
+def test_costs_of_labels_that_only_held_out_sequences_have(costs: Any) -> None:
+    X, y = noisy()
+    y[-1] = ["new"] * 4
+    crf = CRF(l2="auto").fit(X, y, costs=costs)
+    assert np.array_equal(crf.weights_, CRF(l2=crf.l2_).fit(X, y, costs=costs).weights_)
+
+
+def test_sets_of_held_out_sequences_with_labels_that_are_new() -> None:
+    """Of such a set, the labels that are known count."""
+    X, y = noisy()
+    y[-2], y[-1] = [{"0"}] * 4, [{"0", "1"}] * 4
+    expected = CRF(l2="auto").fit(X, y).l2_search_.trials
+    y[-2], y[-1] = [{"0", "new"}] * 4, [frozenset({"0", "1", "new"})] * 4
+    assert CRF(l2="auto").fit(X, y).l2_search_.trials == expected
+
+
+def test_a_fit_without_a_search_has_none() -> None:
+    X, y = noisy()
+    crf = CRF(l2="auto").fit(X, y).set_params(l2=1.0).fit(X, y)
+    assert not hasattr(crf, "l2_search_")
+
+
 def test_partial_fit_keeps_the_strength() -> None:
     X, y = noisy()
     crf = CRF(l2="auto").partial_fit(X, y)

@@ -50,6 +50,14 @@ def test_the_recommended_parameters_can_be_seen() -> None:
     assert crf.optimizer.max_iterations == 3  # type: ignore[union-attr]
 
 
+def test_a_preset_that_is_set_later_brings_nothing_along() -> None:
+    crf = CRF().set_params(features="morphology")
+    assert (crf.l2, crf.min_count) == (1.0, 1)
+    copied = clone(crf)  # refuses a model whose copy has other parameters
+    assert (bool(copied.facets), bool(copied.tag_dictionary)) == (False, False)
+    assert repr(eval(repr(crf), {"CRF": CRF, "Chain": Chain, "LBFGS": LBFGS})) == repr(crf) == repr(copied)
+
+
 @pytest.mark.parametrize(
     "given", [{}, {"facets": False, "tag_dictionary": False}, {"optimizer": LBFGS(), "l2": 1.0}]
 )

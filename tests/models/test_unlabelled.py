@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF
+from crfkit import CRF, Segments
 from crfkit.errors import ArgumentError
+from crfkit.evaluation import spans as read_spans
 from crfkit.models import agreed_labels, average_models, self_train, sure_labels, tri_train
 from tests.models.test_costs import corpus
 
@@ -116,3 +117,20 @@ def test_what_is_no_model() -> None:
     X, y, new = data()
     with pytest.raises(ArgumentError, match="crf is of type str, expected a CRF"):
         self_train("names", X, y, new)  # type: ignore[arg-type]
+
+
+def test_labelled_sentences_may_have_sets_of_labels() -> None:
+    X, y, new = data()
+    expected = self_train(CRF(l2=0.3), X, y, new, rounds=1)
+    sets = [[{label} for label in labels] for labels in y]
+    assert np.array_equal(self_train(CRF(l2=0.3), X, sets, new, rounds=1).weights_, expected.weights_)
+
+
+def test_labelled_sentences_may_have_spans() -> None:
+    X, y, new = data()
+    crf = CRF(Segments(), l2=0.3)
+    spans = [[(span.start, span.end, span.label) for span in read_spans(labels)] for labels in y]
+    expected = self_train(crf, X, y, new, rounds=1, threshold=0.7)
+    found = self_train(crf, X, spans, new, rounds=1, threshold=0.7)
+    assert np.array_equal(found.weights_, expected.weights_)
+    assert not np.array_equal(found.weights_, CRF(Segments(), l2=0.3).fit(X, spans).weights_)

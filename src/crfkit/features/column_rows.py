@@ -69,7 +69,7 @@ class ColumnRows(Sequence[list[Row]]):
         if isinstance(found, _core.ColumnRows):
             return cls(found, name, label_column)
         part, first_line = found
-        first_row = builder.first_row.decode("utf-8", "surrogateescape") or None
+        first_row = builder.first_row.decode() if first_line > 1 else None  # else it is in this part
         options: dict[str, Any] = {"separator": separator, "comment": comment}
         for _ in read_part(part, name, first_line=first_line, first_row=first_row, **options):
             pass

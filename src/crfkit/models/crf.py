@@ -44,7 +44,7 @@ from crfkit.models.kinds import kind_of
 from crfkit.models.notebook_view import label_list
 from crfkit.models.patterns.growth import GrowthRound, grow
 from crfkit.models.potentials import FeaturePotentials
-from crfkit.models.recommended import STANDARD, complete_parameters
+from crfkit.models.recommended import RECOMMENDED, STANDARD, as_arguments, complete_parameters
 from crfkit.models.settings import CRFSettings, RandomState
 from crfkit.models.span_questions import find_spans
 from crfkit.models.training.checkpoint import Checkpoint
@@ -308,6 +308,16 @@ class CRF(Estimator, Generic[Label]):
     def _defaults(cls) -> dict[str, Any]:
         return super()._defaults() | dict(STANDARD)
 
+    def _changed(self) -> dict[str, Any]:
+        shown = super()._changed()
+        if isinstance(self.features, str):  # what its preset recommends, to say whether that is used
+            shown = dict.fromkeys(RECOMMENDED.get(self.features, ())) | shown
+        return {name: value for name, value in self.get_params(deep=False).items() if name in shown}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; False for what the model is without, where the preset would bring it along."""
+        return as_arguments(super().get_params(deep))
+
     def _make_loss(self, sharded: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The loss that `fit` minimises; a subclass may have it computed elsewhere."""
         return sharded.loss(potentials, n_threads)
@@ -316,6 +326,8 @@ class CRF(Estimator, Generic[Label]):
         self._l2 = task.settings.l2
         if found is not None:
             self.l2_search_ = found
+        elif self.l2 != AUTO:
+            self.__dict__.pop("l2_search_", None)  # that of an earlier fit
 
     def _settings(self) -> CRFSettings:
         return CRFSettings(**{field.name: getattr(self, field.name) for field in fields(CRFSettings)})
@@ -558,8 +570,10 @@ class CRF(Estimator, Generic[Label]):
 
     def _read_spans(self, decode: str) -> SpanLabels | None:
         """How labels are read as spans, where a decoding is about these."""
+        if decode != "f1":
+            return None
         structure = self.structure_
-        return kind_of(structure).read_spans(structure, self.classes_, None) if decode == "f1" else None
+        return kind_of(structure).read_spans(structure, self.classes_, None)
 
     def _facts(self) -> dict[str, object] | None:
         known = super()._facts()

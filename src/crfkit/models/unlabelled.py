@@ -13,6 +13,7 @@ from crfkit.errors import ArgumentError
 from crfkit.models.averaging import average_models
 from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF
+from crfkit.models.kinds import kind_of
 
 PartialLabels = list[list[Any]]
 
@@ -66,6 +67,7 @@ def self_train(
     not given. `crf` itself stays as it is.
     """
     _check(crf, threshold, rounds, weight)
+    X, y = kind_of(crf.structure).read_labels(X, y, crf.structure)  # of spans too
     model = _copy(crf).fit(X, y)
     for _ in range(rounds):
         found = sure_labels(model, unlabelled, threshold, unsaid=unsaid)
@@ -92,6 +94,7 @@ def tri_train(
     these and on X and y; an unlabelled sentence counts `weight`. Labels of `unsaid` are not given.
     """
     _check(crf, threshold, rounds, weight)
+    X, y = kind_of(crf.structure).read_labels(X, y, crf.structure)
     random, n = np.random.default_rng(random_state), len(y)
     models = []
     for _ in range(3):
@@ -117,8 +120,7 @@ def _fit_more(
     start: CRF[Any],
 ) -> CRF[Any]:
     """A model of all sentences with labels, and of those unlabelled ones that have got some."""
-    known = {label for labels in y for label in labels}
-    some = [n for n, labels in enumerate(found) if any(label in known for label in labels)]
+    some = [n for n, labels in enumerate(found) if any(label is not None for label in labels)]
     weights = [1.0] * len(y) + [weight] * len(some)
     more = [unlabelled[n] for n in some], [found[n] for n in some]
     return _copy(crf).fit([*X, *more[0]], [*y, *more[1]], sample_weight=weights, start=start)

@@ -69,9 +69,13 @@ class Lexicon(Resource):
                 f"entries is {describe_value(entries)}, expected a list of entries, or such lists by name"
             )
         lists = dict(entries) if isinstance(entries, Mapping) else {"": entries}
-        for name in lists:
+        for name, some in lists.items():
             if not isinstance(name, str):
                 raise ArgumentError(f"entries has a list named {describe_value(name)}, expected a string")
+            if isinstance(some, str | bytes) or not isinstance(some, Iterable):
+                raise ArgumentError(
+                    f"the list {name!r} of entries is {describe_value(some)}, expected a list of entries"
+                )
         named = ((name, entry) for name, some in lists.items() for entry in some)
         return cls._build(named, list(lists), path, fold_case=fold_case, split=split)
 

@@ -75,7 +75,7 @@ def check_resource(lookup: Lookup, resources: Resources, place: str) -> None:
             raise FeatureError(f"{place}: %cluster reads clusters, but no clusters were given: {advice}")
     elif lookup.resource not in resources:
         raise FeatureError(
-            f"{place}: %{lookup.macro} reads the {kind.KIND} {lookup.resource!r}, which were not given: {advice}"
+            f"{place}: %{lookup.macro} reads the {kind.KIND} {lookup.resource!r}, but it was not given: {advice}"
         )
     resource = find_resource(lookup, resources)
     if not isinstance(resource, kind):

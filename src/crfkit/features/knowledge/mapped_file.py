@@ -13,7 +13,7 @@ import json
 import mmap
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -90,7 +90,8 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise UnwritableFileError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
 
 
 def is_mapped_file(path: str | os.PathLike[str]) -> bool:

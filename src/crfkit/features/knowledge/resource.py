@@ -87,6 +87,9 @@ class MissingResource:
         self.KIND = kind
         self.digest = digest
 
+    def __repr__(self) -> str:
+        return f"<{self.KIND} with digest {self.digest[:8]}…, not loaded>"
+
     def complaint(self, name: str) -> NotLoadedError:
         """The error to raise where it is asked."""
         return NotLoadedError(

@@ -2,7 +2,8 @@
 
 A part of the training sequences is trained on, another is held out: the last ones, since neighbours of training sentences
 are too much like them. Strengths go down from the strongest, each from the weights of the one before, while held-out labels
-become more likely. The likelihood tells small differences apart that F1 and accuracy of few sentences do not.
+become more likely. The likelihood tells small differences apart that F1 and accuracy of few sentences do not. Costs of
+mistakes play no part: they are about decisions, and a part of the data may lack labels that they name.
 """
 
 import warnings
@@ -126,7 +127,7 @@ def _hold_out(task: CRFTask, plan: Plan[ChainModel]) -> tuple[CRFTask, Any]:
     dev: Any = tuple(_some(column, range(first, n)) for column in (given.X, given.y, given.allowed))
     if plan.dev is not None:
         dev = tuple(None if column is None else list(column)[:HELD_OUT] for column in plan.dev)
-    return replace(task, examples=part), dev
+    return replace(task, examples=part, costs=None), dev
 
 
 def _some(column: Any, which: Sequence[int]) -> Any:
