@@ -13,7 +13,7 @@ import pytest
 import crfkit
 from crfkit import CRF, LBFGS, SGD, Chain, Checkpoint, Patterns, Segments
 from crfkit.data import EncodedDataset, open_dataset
-from crfkit.errors import ArgumentError, FileFormatError, UnsupportedError
+from crfkit.errors import ArgumentError, FileFormatError, MissingFileError, UnsupportedError
 from crfkit.features import Template, encode_pairs
 from crfkit.models.training.checkpoint import CheckpointMismatchError
 from crfkit.models.training.stored_task import StoredSequences, StoredTask
@@ -119,6 +119,25 @@ def test_files_and_folders(tmp_path: Path) -> None:
     for given in (encoded, encoded.path, str(encoded.path)):
         assert CRF(optimizer=SHORT).fit(given).weights_.tobytes() == model.weights_.tobytes()
     assert CRF(features="pos", optimizer=SHORT).fit(str(files[0])).score(*lists(pairs)) > 0.8
+
+
+def test_dropout_has_the_bits_of_training_in_memory(dataset: EncodedDataset) -> None:
+    sgd = SGD(3, rate=0.1, dropout=0.4)
+    known = CRF(features=FEATURES, optimizer=sgd).fit(*lists(words(60)), shard_size=SIZE)
+    assert CRF(optimizer=sgd).fit(dataset).weights_.tobytes() == known.weights_.tobytes()
+
+
+def test_a_template_of_one_line(tmp_path: Path) -> None:
+    one, other = columns(tmp_path)
+    known = CRF(features=Template.parse("U0:%x[0,0]")).fit([one, other])
+    assert np.array_equal(CRF(features="U0:%x[0,0]").fit([one, other]).weights_, known.weights_)
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    one, _ = columns(tmp_path)
+    for paths in ([one, tmp_path / "none.txt"], str(tmp_path / "none.txt")):
+        with pytest.raises(MissingFileError, match="none.txt"):
+            CRF(features=FEATURES).fit(paths)
 
 
 def test_an_iterator_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

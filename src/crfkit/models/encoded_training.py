@@ -9,7 +9,7 @@ from typing import Any
 
 from crfkit.data import EncodedDataset, open_dataset, read_pairs
 from crfkit.errors import ArgumentError, UnsupportedError
-from crfkit.features import ENCODED_SHARD_SIZE, EncodingSettings, encode_files, encode_pairs
+from crfkit.features import ENCODED_SHARD_SIZE, PRESETS, EncodingSettings, encode_files, encode_pairs
 from crfkit.models.checks import check_count
 from crfkit.models.settings import CRFSettings, find_template
 
@@ -25,7 +25,7 @@ def open_training_data(
     """
     if isinstance(X, str | os.PathLike) and os.path.isdir(X):
         X = open_dataset(X)
-    files = _as_files(X)
+    files = _as_files(X, y)
     if not (isinstance(X, EncodedDataset) or files or (y is None and isinstance(X, Iterator))):
         yield X, y
         return
@@ -60,7 +60,7 @@ def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettin
     size = ENCODED_SHARD_SIZE if shard_size is None else check_count("shard_size", shard_size)
     settings.check()
     features: Any = settings.features
-    if not isinstance(features, str) or "\n" in features:
+    if not isinstance(features, str) or features not in PRESETS:
         features = find_template(features)
     return EncodingSettings(features, settings.min_count, size)
 
@@ -71,14 +71,17 @@ def is_encodable(settings: CRFSettings) -> bool:
     return settings.kind.trains_on_encoded and not any(others) and not isinstance(settings.l2, str)
 
 
-def _as_files(X: Any) -> Sequence[str | os.PathLike[str]]:
-    """The paths of files, where X is such a path or a list of them; none where it is something else."""
+def _as_files(X: Any, y: Any) -> Sequence[str | os.PathLike[str]]:
+    """The paths of files, where X is such a path or a list of them; none where it is something else.
+
+    Beside y, strings are paths if there are such files; alone they can be nothing else.
+    """
     paths = [X] if isinstance(X, str | os.PathLike) else X
     if not isinstance(paths, list | tuple) or not paths:
         return ()
-    return (
-        paths if all(isinstance(path, str | os.PathLike) and os.path.isfile(path) for path in paths) else ()
-    )
+    if not all(isinstance(path, str | os.PathLike) for path in paths):
+        return ()
+    return paths if y is None or all(map(os.path.isfile, paths)) else ()
 
 
 def _all_pairs(files: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Any, Any]]:

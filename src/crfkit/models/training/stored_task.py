@@ -135,7 +135,9 @@ class StoredSequences(EncodedChains):
     def objective(self, n_threads: int, start: Float64s | None) -> Objective:
         """What training minimises."""
         l1, l2 = self._penalty("l1"), self._penalty("l2")
-        return Objective(self.make_loss(self.stored, self.model.potentials, n_threads), l1=l1, l2=l2)
+        potentials = self.model.potentials
+        loss = self.make_loss(self.stored, potentials, n_threads)
+        return Objective(loss, l1=l1, l2=l2, features=potentials.number_features())
 
     def fingerprint(self) -> dict[str, str]:
         """Of the data, by the checksums of their shards, and of what they call for."""
