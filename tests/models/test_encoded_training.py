@@ -136,7 +136,7 @@ def test_a_template_of_one_line(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     one, _ = columns(tmp_path)
     for paths in ([one, tmp_path / "none.txt"], str(tmp_path / "none.txt")):
-        with pytest.raises(MissingFileError, match="none.txt"):
+        with pytest.raises(MissingFileError, match=r"none\.txt"):
             CRF(features=FEATURES).fit(paths)
 
 
