@@ -10,6 +10,7 @@ from click.testing import Result
 
 import crfkit
 from crfkit.data import open_dataset
+from crfkit.features import encode_files
 from tests.cli.commands import run as run_texts
 
 ROWS = "the D DET\ndog N NOUN\nruns V VERB\n\na D DET\ncat N NOUN\n\n"
@@ -41,6 +42,19 @@ def test_encode_and_train(tmp_path: Path, file: Path) -> None:
     known = crfkit.CRF(features="names").fit(dataset)
     run("train", out, "--model", model, "--features", "names")
     assert crfkit.load(model).weights_.tobytes() == known.weights_.tobytes()
+
+
+def test_a_model_reads_files_as_those_that_were_encoded(tmp_path: Path) -> None:
+    """One of words with blanks, separated by tabs, takes a line with a blank for one word."""
+    file, new, model = tmp_path / "train.txt", tmp_path / "new.txt", tmp_path / "m.crf"
+    file.write_text("is\tO\nNew York\tLOC\n\nold\tO\n\n" * 3)
+    new.write_text("is\nNew York\n")
+    run("encode", file, "--out", tmp_path / "data", "--features", "names")
+    encode_files([file], tmp_path / "more", features="names")
+    for source in (file, tmp_path / "data", tmp_path / "more"):
+        options = ["--features", "names"] if source == file else []
+        run("train", source, "--model", model, *options)
+        assert run("tag", model, new).stdout == "is\tO\nNew York\tLOC\n\n"
 
 
 def test_what_does_not_go_together(tmp_path: Path, file: Path) -> None:

@@ -11,6 +11,7 @@ import click
 from crfkit.cli.columns import read_labelled
 from crfkit.cli.options import quiet_option, threads_option
 from crfkit.cli.progress import Display
+from crfkit.data import find_separator
 from crfkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
     reading = {"label_column": options["label_column"], "separator": options["separator"]}
     conllu = not isinstance(features, str)
     sources = [file_source(path, partial(_pairs, path, conllu=conllu, **reading)) for path in files]
+    if reading["separator"] is None:  # what a model of this data is to read files with
+        reading = {**reading, "separator": find_separator(files[0])}
     size = options["shard_size"] or ENCODED_SHARD_SIZE
     settings = EncodingSettings(features, options["min_count"], size, reading)
     with Display(quiet=quiet) as display:

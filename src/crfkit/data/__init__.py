@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         source_name,
     )
     from crfkit.data.frames import SequenceFrame, from_frame
-    from crfkit.data.labelled_columns import read_pairs
+    from crfkit.data.labelled_columns import find_separator, read_pairs
     from crfkit.data.offsets import token_offsets
     from crfkit.data.trees import check_tree
     from crfkit.data.uai import (
@@ -65,6 +65,7 @@ __all__ = [
     "check_labels",
     "check_tree",
     "fewest_weights",
+    "find_separator",
     "from_frame",
     "is_conllu",
     "item_of",
@@ -113,7 +114,7 @@ _LAZY = {  # what only labels reads no files of these kinds
     "encoded": ("DatasetFolder", "EncodedDataset", "open_dataset"),
     "frames": ("SequenceFrame", "from_frame"),
     "files": ("number_lines", "read_byte_pieces", "read_bytes", "read_pieces", "read_text", "source_name"),
-    "labelled_columns": ("read_pairs",),
+    "labelled_columns": ("find_separator", "read_pairs"),
     "offsets": ("token_offsets",),
     "trees": ("check_tree",),
     "uai": (

@@ -32,3 +32,8 @@ def read_pairs(
                 f"{sequence.place(labels.index(''))}: the label is empty, expected one for every word"
             )
         yield [row[:column] + row[column + 1 :] for row in sequence.rows], labels
+
+
+def find_separator(path: str | os.PathLike[str]) -> str:
+    """What separates the columns of a file, by its first row: tabs or blanks."""
+    return next(sequence.separator for sequence in read_columns(path))

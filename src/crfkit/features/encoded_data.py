@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crfkit import _core
-from crfkit.data import EncodedDataset, read_pairs
+from crfkit.data import EncodedDataset, find_separator, read_pairs
 from crfkit.errors import ArgumentError
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, DatasetWriter, EncodingSettings
 from crfkit.features.pair_sources import Pair, PairSource, file_source
@@ -57,6 +57,8 @@ def encode_files(
     """
     reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
     sources = [file_source(path, partial(read_pairs, path, **reading)) for path in files]
+    if sources and separator is None:  # what a model of this data is to read files with
+        reading = {**reading, "separator": find_separator(sources[0].name)}
     return encode_sources(
         sources, out, EncodingSettings(features, min_count, shard_size, reading), n_threads=n_threads
     )

@@ -94,7 +94,7 @@ class MissingResource:
         """The error to raise where it is asked."""
         return NotLoadedError(
             f"the model needs the {self.KIND} {name!r} (digest {self.digest[:8]}…), which was not loaded: give "
-            f"it by crfkit.load(path, resources={{{name!r}: …}})"
+            f"it by crfkit.load(path, resources={{{name!r}: …}}), or by --resource {name}=FILE"
         )
 
 
