@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import crfkit
 from crfkit import CRF, LBFGS, TRON, Chain, Checkpoint, Patterns, Segments
@@ -145,3 +146,8 @@ def test_processors_of_different_kinds_are_a_warning(client: Any, monkeypatch: p
     monkeypatch.setattr(Cluster, "run_on_workers", describe)
     with pytest.warns(UnequalProcessors, match="AVX-512, AVX2"):
         Cluster(client).workers()
+
+
+def test_clones_have_the_same_client(client: Any) -> None:
+    copied = clone(DistributedCRF(client=client, timeout=5.0, l2=0.3))
+    assert (copied.client, copied.timeout, copied.l2) == (client, 5.0, 0.3)

@@ -130,6 +130,15 @@ def test_pickles_and_copies_and_further_training() -> None:
     assert crf.fit(X, Y, start=again).predict(UNSEEN) == [["O", "LOC"]]
 
 
+@pytest.mark.parametrize("given", [None, {**RESOURCES, "cities": Lexicon.build({"city": ["Paris"]})}])
+def test_pickles_have_the_resources_of_training_whatever_the_parameter_is_now(given: Any) -> None:
+    crf = trained()
+    expected = crf.predict_marginals(UNSEEN)[0]
+    again = pickle.loads(pickle.dumps(crf.set_params(resources=given)))
+    np.testing.assert_array_equal(again.predict_marginals(UNSEEN)[0], expected)
+    assert again.resources == given
+
+
 def test_errors() -> None:
     with pytest.raises(FeatureError, match=r"features:2: %in reads the lexicon 'cities'.*CRF\(resources="):
         CRF(features=TEMPLATE).fit(X, Y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -99,6 +100,12 @@ class DistributedCRF(CRF[Any]):
         return python_loss(
             remote, n_weights=potentials.n_weights, n_sequences=n_sequences, n_threads=n_threads
         )
+
+    def __sklearn_clone__(self) -> Self:
+        """For `sklearn.base.clone`: the copy has the same client."""
+        own = self.get_params(deep=False)
+        copied = {name: deepcopy(value) for name, value in own.items() if name != "client"}
+        return type(self)(client=self.client, **copied)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

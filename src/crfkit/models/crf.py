@@ -589,10 +589,9 @@ class CRF(Estimator, Generic[Label]):
             return [*own, *kind.functions(structure)]
         return features if own else None
 
-    def _resources_of(self, params: dict[str, Any]) -> Any:
-        features = params["features"]
-        own = features.resources if isinstance(features, Template) else {}
-        return {**own, **(params.get("resources") or {})} or None
+    def _model_resources(self) -> Any:
+        template = self._get_model().potentials.encoder.template
+        return (template.used_resources() if template is not None else None) or None
 
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
         """X and y, the latter as lists of labels."""

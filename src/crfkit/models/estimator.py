@@ -155,14 +155,15 @@ class Estimator(ParameterView):
     def _functions(self, params: dict[str, Any]) -> Any:
         """The functions that a model with these parameters calls, which no file holds."""
 
-    def _resources_of(self, params: dict[str, Any]) -> Any:
-        """The resources that a model with these parameters reads, which its file names alone."""
+    def _model_resources(self) -> Any:
+        """The resources that the trained model reads, which its file names alone."""
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickles and copies: parameters, the model file, and the history with its seconds, which no file has."""
         state: dict[str, Any] = {"params": self.get_params(deep=False), "model": None}
         if self.__sklearn_is_fitted__():
             state |= {"model": self._to_bytes(), "history": History(self.history_).to_array()}
+            state["resources"] = self._model_resources()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -170,7 +171,7 @@ class Estimator(ParameterView):
             from crfkit.models.files.loading import from_bytes  # which makes models of all classes
 
             functions = self._functions(state["params"])
-            given = self._resources_of(state["params"])
+            given = state.get("resources")
             loaded = from_bytes(state["model"], "pickled model", functions, resources=given)
             self.__dict__.update(loaded.__dict__)
             self.history_ = History.from_array(state["history"])
