@@ -18,10 +18,6 @@ class ParameterView:
         arguments = list(inspect.signature(cls.__init__).parameters.values())[1:]
         return {argument.name: argument.default for argument in arguments}
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name."""
-        raise NotImplementedError
-
     def _facts(self) -> dict[str, object] | None:
         """What training fixed, by name; None: it is not trained."""
         raise NotImplementedError
@@ -33,7 +29,7 @@ class ParameterView:
     def _changed(self) -> dict[str, Any]:
         """The parameters that are not at their defaults."""
         defaults = self._defaults()
-        given = self.get_params(deep=False)
+        given = {name: getattr(self, name) for name in defaults}
         return {
             name: value
             for name, value in given.items()
