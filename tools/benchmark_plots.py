@@ -173,13 +173,10 @@ def spans() -> Chart:
 def parsing() -> Chart:
     """Attachment scores beside UDPipe 1."""
     found = tables("Parsing")
-    second, first = (
-        found[0],
-        next(table for table in found if "order 1" in table.header[1] and len(table.header) == 3),
-    )
+    second, first = found[0], next(table for table in found if "order 1, English" in table.header[1])
     names = ["UAS", "LAS"]
     values = [
-        [number(a[1]), number(b[1]), number(b[2])]
+        [number(a[1]), number(b[1]), number(a[2])]
         for a, b in zip(pick(second.rows, *names), pick(first.rows, *names), strict=True)
     ]
     return Chart(

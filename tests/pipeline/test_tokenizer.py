@@ -108,6 +108,15 @@ def test_sentences_survive_a_conllu_file(trained: Tokenizer, tmp_path: Path) -> 
     assert raw_text(crfkit.data.read_conllu(tmp_path / "a.conllu")) == text
 
 
+@pytest.mark.parametrize("code", ["\\u00A0", "\\u00a0"])
+def test_codes_of_white_space_may_have_capital_digits(code: str) -> None:
+    words = [
+        crfkit.data.Word("have", misc=f"SpacesAfter={code}"),
+        crfkit.data.Word("been", misc="SpaceAfter=No"),
+    ]
+    assert raw_text([crfkit.data.Sentence(words)]) == "have\u00a0been"
+
+
 def test_pieces_of_a_text_make_no_difference(trained: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer, "LONGEST", 150)  # a few sentences: paragraphs are cut
     monkeypatch.setattr(tokenizer, "BATCH", 400)

@@ -21,7 +21,7 @@ NOT_SPACED = "SpaceAfter=No"
 
 _ESCAPES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}
 _PLAIN = {code: text for text, code in _ESCAPES.items()}
-_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _TO_ESCAPE = re.compile(r"[\s|\\]")
 _PARAGRAPH = ("# newpar", "# newdoc")
 
