@@ -24,6 +24,8 @@ STANDARD: Mapping[str, Any] = MappingProxyType(
 )
 """The parameters of a `CRF` without a preset."""
 
+_OPTIONAL = [name for name, value in STANDARD.items() if value is None]  # False leaves them out
+
 RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "morphology": MappingProxyType(
@@ -57,6 +59,6 @@ def as_arguments(used: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a model as arguments of `CRF`: False for what it is without, where None would be filled in."""
     filled = complete_parameters(used["features"], used)
     return {
-        name: False if value is None and filled.get(name) is not None else value
+        name: False if value is None and name in _OPTIONAL and filled[name] is not None else value
         for name, value in used.items()
     }
