@@ -114,8 +114,9 @@ def with_trees() -> Structure:
 
 
 def with_second_order() -> Structure:
-    """The same, scored by siblings and grandparents too."""
-    return with_trees()._replace(make=partial(Parser, structure="projective", order=2))
+    """The same, scored by siblings and grandparents too; dev sentences on which no first pass is the best one."""
+    dev = random_treebank([3, 4], 3)
+    return with_trees()._replace(make=partial(Parser, structure="projective", order=2), dev=dev)
 
 
 def with_lattices() -> Structure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -100,6 +101,16 @@ def test_bodies(server: RunningServer, what: str) -> None:
             assert found == expected
 
 
+@pytest.fixture
+def usual_stack() -> Iterator[None]:
+    """The depth that Python allows by itself: packages of notebooks raise it for the whole process."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.usefixtures("usual_stack")
 def test_json_at_the_end_of_the_stack() -> None:
     """A text with a surrogate pair is looked at once more, wherever it stands."""
     refused = 0
