@@ -212,7 +212,7 @@ def test_projective_trees(n_words: int, question: Callable[[TreeBatch], Any]) ->
 
 @pytest.mark.parametrize("single", [False, True])
 def test_an_objective_answers_with_the_same_bits_afterwards(single: bool) -> None:
-    dataset, annotation, features = data(100, 600, 60)
+    dataset, annotation, features = data(100, 4800, 60)
     random = np.random.default_rng(0)
     w, v = random.normal(size=(2, features.n_weights))
 
@@ -280,7 +280,7 @@ def test_training_ends_with_what_it_has_learned(settings: dict[str, Any]) -> Non
     ids=lambda optimizer: type(optimizer).__name__,
 )
 def test_a_first_pass_that_is_interrupted_leaves_what_it_has_learned(optimizer: Any) -> None:
-    dataset, annotation, features = data(100, 4000, 60)
+    dataset, annotation, features = data(100, 16000, 60)
     objective: Any = Objective(features.loss(dataset, annotation))
 
     def interrupt(*_: object) -> None:
@@ -329,9 +329,9 @@ def test_the_search_for_pairs_of_features_and_labels() -> None:
 
 
 def test_encoding() -> None:
-    rows = [[("word", "tag")] * 300_000]
+    rows = [[("word", "tag")] * 1_000_000]
     template = Template("\n".join(f"U{i:02d}:%x[{i % 5},0]/%x[0,1]" for i in range(40)))
-    assert is_stopped(lambda: CRF(features=template).fit(rows, [["a"] * 300_000]), 0.3)
+    assert is_stopped(lambda: CRF(features=template).fit(rows, [["a"] * 1_000_000]), 0.3)
     vocabulary = Vocabulary()
     assert len(vocabulary) == 0
 
