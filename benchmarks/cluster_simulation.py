@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.distributed import local_client
 from benchmarks.measure import PROJECT
 from crfkit.distributed.placement import Node, assign, slots_of, sum_tree
 from crfkit.distributed.remote_loss import FAN_OUT
@@ -227,19 +228,9 @@ def probe(n_workers: int, sizes: Sequence[int], repeats: int, *, cpu: bool = Fal
     """
     from crfkit.distributed.cluster import Cluster as Connection
     from crfkit.distributed.remote_loss import RemoteLoss
-    from distributed import Client, LocalCluster
 
     found = []
-    with (
-        LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            scheduler_port=0,
-            dashboard_address=":0",
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with local_client(n_workers) as client:
         for n_weights in sizes:
             loss = RemoteLoss(Connection(client), EmptyShards(n_weights, n_workers))
             seconds = []

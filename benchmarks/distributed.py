@@ -17,7 +17,8 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,16 @@ def digest(weights: Any) -> str:
     return blake2b(weights.tobytes(), digest_size=8).hexdigest()
 
 
+@contextmanager
+def local_client(n_workers: int) -> Iterator[Any]:
+    """A client of a cluster on this machine, with one process of one thread for each worker."""
+    from distributed import Client, LocalCluster
+
+    settings = {"threads_per_worker": 1, "processes": True, "scheduler_port": 0, "dashboard_address": ":0"}
+    with LocalCluster(n_workers=n_workers, **settings) as cluster, Client(cluster) as client:
+        yield client
+
+
 def measure(plan: Plan, n_workers: int, data: tuple[Any, Any]) -> Run:
     """A training run with so many workers; 0: in this process."""
     settings: dict[str, Any] = {
@@ -107,18 +118,8 @@ def measure(plan: Plan, n_workers: int, data: tuple[Any, Any]) -> Run:
         crf: CRF = CRF(n_threads=1, **settings).fit(*data, shard_size=plan.shard_size, callback=watch)
     else:
         from crfkit.distributed import fit
-        from distributed import Client, LocalCluster
 
-        with (
-            LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                processes=True,
-                scheduler_port=0,
-                dashboard_address=":0",
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+        with local_client(n_workers) as client:
             watch = Watch(lambda: list(client.run(time.process_time).values()))
             crf = fit(client, CRF(**settings), data, shard_size=plan.shard_size, callback=watch)
     clock, worker, own = watch.per_pass()
