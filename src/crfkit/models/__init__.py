@@ -6,7 +6,6 @@ from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
 from crfkit.models.crf import CRF
 from crfkit.models.description import describe
 from crfkit.models.encoded_input import ScoredLabels
-from crfkit.models.encoded_training import encoding_of, is_encodable
 from crfkit.models.estimator import Estimator, NotFittedError
 from crfkit.models.explanations import Explanation, ExplanationPart
 from crfkit.models.files.disk import check_no_folder, check_writable, replacing, save_elsewhere
@@ -54,6 +53,7 @@ from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCall
 from crfkit.models.training.seconds_left import SecondsLeft
 from crfkit.models.training.sharded_data import Shard, ShardedData, TrainingShards
 from crfkit.models.training.stored_task import StoredData
+from crfkit.models.training_data import encoding_of, is_encodable
 from crfkit.models.unlabelled import agreed_labels, self_train, sure_labels, tri_train
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
 from crfkit.models.word_segmenter import Word, WordSegmenter

@@ -1,52 +1,37 @@
-"""The estimator: train, predict, ask for probabilities, save."""
+"""The estimator: its parameters, training, and its model file."""
 
 import os
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import Any, Generic, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.data import EncodedDataset, SequenceFrame
 from crfkit.errors import UnsavableError, UnsupportedError
-from crfkit.evaluation import MetricFunction, as_score, read_metric
+from crfkit.evaluation import MetricFunction
 from crfkit.features import (
-    SHARD_SIZE,
     ColumnRows,
     Costs,
-    Encoder,
     FacetsOf,
     FeatureFunctions,
-    FeatureMap,
     MissingResource,
     Resource,
     TagDictionary,
     Template,
 )
-from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
-from crfkit.models.decoding import check_decoding, decode_labels
-from crfkit.models.encoded_input import EncodedInput
-from crfkit.models.encoded_training import open_training_data
-from crfkit.models.estimator import Estimator
-from crfkit.models.explanations import Explanation
-from crfkit.models.explanations.lattice_arcs import explain_lattice_arc
-from crfkit.models.explanations.positions import explain_position
-from crfkit.models.explanations.spans import explain_span
 from crfkit.models.files import crf_file, resource_file
 from crfkit.models.files.model_file import ModelFile
-from crfkit.models.frame_input import read_dev, read_examples, read_positions
+from crfkit.models.frame_input import read_dev
 from crfkit.models.kinds import kind_of
 from crfkit.models.notebook_view import label_list
 from crfkit.models.patterns.growth import GrowthRound, grow
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.recommended import RECOMMENDED, STANDARD, as_arguments, complete_parameters
+from crfkit.models.sequence_model import Allowed, Label, SequenceModel, Sequences
 from crfkit.models.settings import CRFSettings, RandomState
-from crfkit.models.span_questions import find_spans
 from crfkit.models.training.checkpoint import Checkpoint
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.penalty_search import PenaltySearch, resolve_l2
@@ -54,25 +39,13 @@ from crfkit.models.training.progress import ProgressCallback
 from crfkit.models.training.sharded_data import TrainingShards
 from crfkit.models.training.stored_task import StoredTask
 from crfkit.models.training.train import Plan, train
-from crfkit.models.training.training_set import Examples
+from crfkit.models.training_data import open_task, read_training_set
 from crfkit.objective import Loss
 from crfkit.optimizers import AUTO, Optimizer
-from crfkit.structures import SequenceStructure, Span, SpanLabels, Threshold
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar  # `typing` has TypeVars with a default from Python 3.13 on
-
-    Label = TypeVar("Label", bound=Hashable, default=str)
-else:
-    from typing import TypeVar
-
-    Label = TypeVar("Label", bound=Hashable)
-
-Sequences = Sequence[Any] | SequenceFrame
-Allowed = Sequence[Sequence[Collection[Hashable] | None] | None] | None
+from crfkit.structures import SequenceStructure
 
 
-class CRF(Estimator, Generic[Label]):
+class CRF(SequenceModel[Label], Generic[Label]):
     """A linear-chain conditional random field: p(y | x) = exp(score(y, x)) / Z(x).
 
     Trained by minimising the exact objective
@@ -143,9 +116,7 @@ class CRF(Estimator, Generic[Label]):
 
     l2_search_: PenaltySearch  # what `l2="auto"` tried, until the model is saved
     growth_: list[GrowthRound]  # the rounds of `Patterns(grow=…)`, until the model is saved
-    _model: ChainModel
     _l2: float | Mapping[str, float] | str
-    _answerer: Answerer  # the weights as the native core holds them
 
     def __init__(
         self,
@@ -243,26 +214,17 @@ class CRF(Estimator, Generic[Label]):
         """
         first = None if start is None else CRF._read_start(start)
         kind, settings = kind_of(self.structure), self._settings()
-        as_text = isinstance(self.features, str | Template)
-        dev = read_dev(dev, as_text=as_text)
+        dev = read_dev(dev, as_text=settings.reads_text)
         if isinstance(dev, tuple) and len(dev) > 1:
             dev = (*kind.read_labels(dev[0], dev[1], self.structure, "dev "), *dev[2:])
         plan = Plan(dev, metric, patience, callback, time_budget, checkpoint, first, verbose)
-        others = {"sample_weight": sample_weight, "allowed": allowed, "costs": costs}
-        with open_training_data(X, y, settings, shard_size, others) as data:
-            if isinstance(data, EncodedDataset):
-                self._keep(train(StoredTask(settings, data, self._make_loss), plan))
-                self._metadata = {}
-                return self
-        X, y, sample_weight = read_examples(*data, sample_weight, as_text=as_text)
-        examples = Examples(*kind.read_labels(X, y, self.structure), sample_weight, allowed)
-        size = SHARD_SIZE if shard_size is None else shard_size
-        task = CRFTask(settings, examples, shard_size=size, costs=costs, make_loss=self._make_loss)
-        task, plan, found = resolve_l2(task, plan)
-        if kind.growth(self.structure) is None:
-            trained = train(task, plan)
-        else:
-            trained, self.growth_ = grow(task, plan)
+        beside = {"sample_weight": sample_weight, "allowed": allowed, "costs": costs}
+        with open_task(X, y, beside, settings, shard_size, self._make_loss) as given:
+            task, plan, found = resolve_l2(given, plan)
+            if isinstance(task, CRFTask) and kind.growth(self.structure) is not None:
+                trained, self.growth_ = grow(task, plan)
+            else:
+                trained = train(task, plan)
         self._keep_l2(task, found)
         self._keep(trained)
         self._metadata = {}
@@ -292,12 +254,9 @@ class CRF(Estimator, Generic[Label]):
         first = CRF._read_start(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
         structure = self._model.trained_structure if extend else self.structure
-        as_text = isinstance(self.features, str | Template)
-        X, y, sample_weight = read_examples(X, y, sample_weight, as_text=as_text)
-        examples = Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
-        task = CRFTask(self._settings(), examples, extend=extend, costs=costs)
-        if extend and self.l2 == AUTO:
-            task = replace(task, settings=replace(task.settings, l2=self.l2_))
+        settings = replace(self._settings(), l2=self.l2_) if extend and self.l2 == AUTO else self._settings()
+        examples = read_training_set(X, y, sample_weight, allowed, settings, structure)
+        task: CRFTask | StoredTask = CRFTask(settings, examples, extend=extend, costs=costs)
         task, plan, found = resolve_l2(task, plan)
         trained = train(task, plan)
         self._keep_l2(task, found)
@@ -322,7 +281,7 @@ class CRF(Estimator, Generic[Label]):
         """The loss that `fit` minimises; a subclass may have it computed elsewhere."""
         return sharded.loss(potentials, n_threads)
 
-    def _keep_l2(self, task: CRFTask, found: PenaltySearch | None) -> None:
+    def _keep_l2(self, task: CRFTask | StoredTask, found: PenaltySearch | None) -> None:
         self._l2 = task.settings.l2
         if found is not None:
             self.l2_search_ = found
@@ -336,13 +295,6 @@ class CRF(Estimator, Generic[Label]):
         super()._set_model(model, weights)
         if self.l2 != AUTO:
             self._l2 = self.l2
-        self._answerer = model.answerer(weights)
-
-    @property
-    def classes_(self) -> "list[Label]":
-        """The labels, in the order of the columns of `predict_marginals`."""
-        classes: tuple[Any, ...] = self._get_model().labels.classes
-        return list(classes)
 
     @property
     def l2_(self) -> float | Mapping[str, float]:
@@ -350,230 +302,6 @@ class CRF(Estimator, Generic[Label]):
         self._check_fitted()
         assert not isinstance(self._l2, str)
         return self._l2
-
-    @property
-    def structure_(self) -> SequenceStructure:
-        """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
-        return self._get_model().trained_structure
-
-    @property
-    def n_features_(self) -> int:
-        """Number of features that have weights."""
-        return self._get_model().potentials.n_features
-
-    @property
-    def n_columns_(self) -> int | None:
-        """Columns that a position has, for a model with a template; None for one trained on features made in Python."""
-        return self._get_model().potentials.encoder.n_columns
-
-    @property
-    def locally_normalised_(self) -> bool:
-        """Whether probabilities are normalised at each position, as those of maximum entropy Markov models are."""
-        return self._get_model().potentials.local
-
-    @property
-    def feature_map_(self) -> FeatureMap:
-        """Where the weights of each feature and arc lie in `weights_`; those of feature functions come after them."""
-        return self._get_model().potentials.feature_map
-
-    @property
-    def output_names_(self) -> list[str]:
-        """The outputs of feature functions, in the order of their weights: the last ones of `weights_`."""
-        return list(self._get_model().potentials.output_names)
-
-    @property
-    def pattern_names_(self) -> list[str]:
-        """The names of the patterns that have weights, in the order of these: the last ones of `weights_`."""
-        return list(self._get_model().potentials.pattern_names)
-
-    @property
-    def structure_names_(self) -> list[str]:
-        """The weights of segments, or of a structure of your own, in their order: the last ones of `weights_`."""
-        return list(self._get_model().potentials.structure_names)
-
-    @property
-    def encoder_(self) -> Encoder:
-        """Turns input into numbers, and knows the names of the features."""
-        return self._get_model().potentials.encoder
-
-    def predict(
-        self, X: Sequences, *, decode: str = "viterbi", allowed: Allowed = None
-    ) -> "list[list[Label]]":
-        """The labels of each sequence; `allowed` as in `fit`.
-
-            decode="viterbi"    the label sequence with the highest score
-            decode="marginal"   at each position the label with the highest marginal: the most labels right, as expected
-            decode="f1"         those of the spans with the highest expected F1 over X, as `predict_spans` finds them
-
-        A sequence whose labels, chosen so, break a constraint gets the best ones that do not.
-        """
-        check_decoding(decode)
-        return decode_labels(self._ask(X, allowed), decode, self._read_spans(decode))
-
-    def predict_marginals(self, X: Sequences, *, allowed: Allowed = None) -> list[Float64s]:
-        """The probability of each label at each position: float64[T, L] for each sequence, columns as in `classes_`.
-
-        With a `Lattice`, the probability of each arc to be on the path: float64[arcs].
-        """
-        ask = self._ask(X, allowed)
-        with ask.explain_impossible():
-            marginals = ask.model.read_marginals(ask.answerer.marginals(ask.design, ask.n_threads))
-        return [marginals[begin:end] for begin, end in pairwise(ask.ptr.tolist())]
-
-    def predict_spans(
-        self,
-        X: Sequences,
-        threshold: Threshold = "auto",
-        *,
-        decode: str | None = None,
-        scheme: str | None = None,
-        allowed: Allowed = None,
-    ) -> list[list[Span]]:
-        """The spans (entities, chunks) of each sequence, sorted, with their exact probabilities under the model.
-
-            decode=None        all with a probability of at least `threshold` (0.5), also those outside of the best labels
-            decode="viterbi"   those of the best labels, as `predict` gives them
-            decode="f1"        those, none overlapping, with the highest expected F1 over X
-
-        "auto" is 0.5 without `decode`. With `decode` it leaves none out, as None does; a number leaves out those below it.
-        `scheme` says how labels are read: "bio", "iob1", "iobes",
-        "bilou", "bmes", or "plain" (runs of equal labels other than O); None: as all labels look. `allowed` as in `fit`.
-        The spans of a `Lattice` are its arcs.
-        """
-        least = read_threshold(threshold, decode)
-        structure = self.structure_
-        labels = kind_of(structure).read_spans(structure, self.classes_, scheme)
-        return find_spans(self._ask(X, allowed), labels, least, decode)
-
-    def predict_nbest(
-        self, X: Sequences, n: int, *, allowed: Allowed = None
-    ) -> "list[list[tuple[float, list[Label]]]]":
-        """The n best label sequences of each sequence with their probabilities, best first; fewer where fewer exist."""
-        check_count("n", n)
-        found = self._ask(X, allowed).find_best(n)
-        return [[(answer.probability, answer.labels) for answer in best] for best in found]
-
-    def sample(
-        self, X: Sequences, n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
-    ) -> "list[list[list[Label]]]":
-        """n label sequences of each sequence, drawn from p(y | x); the same for the same `random_state`."""
-        check_count("n", n)
-        random = make_generator(self.random_state if random_state is None else random_state)
-        ask = self._ask(X, allowed)
-        uniforms = random.random(n * int(ask.ptr[-1]))
-        with ask.explain_impossible():
-            ids = ask.answerer.sample(ask.design, n, uniforms, ask.n_threads)  # by sequence [n, length]
-        drawn = ask.model.decode(ids, ask.dataset, n)
-        return [drawn[i : i + n] for i in range(0, len(drawn), n)]
-
-    def log_probability(
-        self, X: Sequences, y: Sequence[Any] | None = None, *, allowed: Allowed = None
-    ) -> Float64s:
-        """log p(y | x) of each sequence, [N]; −inf for a label sequence that does not exist.
-
-        Where y has None or sets: of all label sequences that it allows, together.
-        """
-        X, y, _ = read_examples(X, y, None, as_text=self._reads_text())
-        X, y = self._read_labels(X, y)
-        ask = self._ask(X, allowed)
-        annotation = ask.model.annotate(y, ask.dataset)
-        with ask.explain_impossible():
-            log_z = ask.answerer.log_partitions(ask.design, n_threads=ask.n_threads)
-            log_z_gold = ask.answerer.log_partitions(
-                ask.design, annotation.labels, annotation.sets, ask.n_threads
-            )
-        return np.minimum(log_z_gold - log_z, 0.0)
-
-    def explain(
-        self,
-        x: Any,
-        i: int,
-        label: "Label | None" = None,
-        against: "Label | None" = None,
-        *,
-        allowed: Sequence[Collection[Hashable] | None] | None = None,
-    ) -> Explanation:
-        """Why position i of one sequence x has a label and not another one, as parts of exact log-odds.
-
-            log p(y_i = label | x) − log p(y_i = against | x) = Σ values of the parts
-
-        The parts are the features of the position, each with (w[f, label] − w[f, against]) · value; its transitions, those
-        of likely neighbours by name; and what comes from the left and from the right. docs/explanations.md has the formulas.
-        `label` is the likeliest label by default, `against` the likeliest other one; `allowed` has, for each position, None
-        or the labels that are allowed. A label that constraints rule out has infinite log-odds, with a part that says why.
-        With a `Lattice`, i and `against` are arcs: why the first is on the path, by default against the likeliest that
-        excludes it.
-
-        >>> crf = CRF(l2=0.1).fit([[["the"], ["dog"]], [["a"], ["cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
-        >>> why = crf.explain([["the"], ["cat"]], 1)
-        >>> why.label, why.against, round(why.log_odds, 2)
-        ('NOUN', 'DET', 3.32)
-        """
-        ask = self._ask([x], None if allowed is None else [allowed])
-        explain = explain_position if ask.model.potentials.labels_positions else explain_lattice_arc
-        return explain(ask, self.weights_, i, label, against)
-
-    def explain_span(
-        self,
-        x: Any,
-        start: int,
-        end: int,
-        label: Any = None,
-        against: Any = None,
-        *,
-        scheme: str | None = None,
-        allowed: Sequence[Collection[Hashable] | None] | None = None,
-    ) -> Explanation:
-        """Why the positions start, …, end − 1 of one sequence x are a span, as parts of exact log-odds.
-
-            log p(span | x) − log p(no such span | x) = Σ values of the parts
-
-        The parts are the features of the span's positions and of those beside it, transitions into, within and out of the
-        span, and what comes from the left and from the right. docs/explanations.md has the formulas. `label` is the type of
-        the span, by default the likeliest one at this place. `against` names what it is compared with instead: another type
-        at the same place, or "O": none of the positions is in a span. `scheme` and `allowed` as for `predict_spans` and
-        `explain`.
-        """
-        structure = self.structure_
-        labels = kind_of(structure).read_spans(structure, self.classes_, scheme)
-        ask = self._ask([x], None if allowed is None else [allowed])
-        return explain_span(ask, self.weights_, labels, start, end, label, against)
-
-    def score(
-        self,
-        X: Sequences,
-        y: Sequence[Any] | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        *,
-        allowed: Allowed = None,
-        metric: str | MetricFunction | None = None,
-        decode: str = "viterbi",
-    ) -> float:
-        """F1 of spans where the labels are those of spans, otherwise accuracy; another `metric` as for `fit`.
-
-        `decode` as for `predict`.
-
-        A sequence counts as often as its weight says. A label None is unknown, a set of labels means one of these: then
-        the score is the share of right labels among those that are known.
-        """
-        given = read_metric(metric)
-        check_decoding(decode)
-        X, y, sample_weight = read_examples(X, y, sample_weight, as_text=self._reads_text())
-        X, y = self._read_labels(X, y)
-        ask = self._ask(X, allowed)
-        gold = ask.model.read_gold(y, ask.dataset)
-        figure = ask.model.figure(given, gold)
-        weights = read_sample_weight(sample_weight, len(gold))
-        predicted = decode_labels(ask, decode, self._read_spans(decode))
-        options = {} if weights is None else {"sample_weight": weights.tolist()}
-        return as_score(figure(gold, ask.model.convert_outputs(predicted, ask.dataset), **options))
-
-    def _read_spans(self, decode: str) -> SpanLabels | None:
-        """How labels are read as spans, where a decoding is about these."""
-        if decode != "f1":
-            return None
-        structure = self.structure_
-        return kind_of(structure).read_spans(structure, self.classes_, None)
 
     def _facts(self) -> dict[str, object] | None:
         known = super()._facts()
@@ -592,27 +320,6 @@ class CRF(Estimator, Generic[Label]):
     def _model_resources(self) -> Any:
         template = self._get_model().potentials.encoder.template
         return (template.used_resources() if template is not None else None) or None
-
-    def _read_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """X and y, the latter as lists of labels."""
-        structure = self._get_model().trained_structure
-        return kind_of(structure).read_labels(X, y, structure)
-
-    def _reads_text(self) -> bool:
-        """Whether positions are columns of text: those of a template."""
-        return self._get_model().potentials.encoder.template is not None
-
-    def _get_model(self) -> ChainModel:
-        self._check_fitted()
-        return self._model
-
-    def _ask(self, X: Sequences, allowed: Allowed) -> EncodedInput:
-        """New input, ready for a question."""
-        model = self._get_model()
-        n_threads = count_threads(self.n_threads)
-        dataset = model.encode(read_positions(X, as_text=self._reads_text()), allowed, n_threads)
-        design = model.design(dataset, n_threads)
-        return EncodedInput(model, self._answerer, design, dataset, n_threads)
 
     def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
         model = self._get_model()

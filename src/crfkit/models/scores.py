@@ -6,8 +6,9 @@ from typing import Any
 from crfkit.arrays import Float64s
 from crfkit.errors import LabelError
 from crfkit.models.checks import check_count
-from crfkit.models.crf import CRF, Allowed
+from crfkit.models.crf import CRF
 from crfkit.models.encoded_input import ScoredLabels
+from crfkit.models.sequence_model import Allowed
 
 
 def score_nbest(model: CRF, X: Sequence[Any], n: int, *, allowed: Allowed = None) -> list[list[ScoredLabels]]:

@@ -114,6 +114,11 @@ class CRFSettings:
         return self.structure.chain
 
     @property
+    def reads_text(self) -> bool:
+        """Whether positions are columns of text: those of a template."""
+        return isinstance(self.features, str | Template)
+
+    @property
     def functions(self) -> FeatureFunctions | None:
         """The feature functions, where `features` are such."""
         return self.features if isinstance(self.features, FeatureFunctions) else None

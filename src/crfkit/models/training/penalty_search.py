@@ -18,6 +18,7 @@ from crfkit.models.checks import check_optimizer, count_threads
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.held_out import log_likelihood
 from crfkit.models.training.progress import Report
+from crfkit.models.training.stored_task import StoredTask
 from crfkit.models.training.train import Plan, Trained, Weighted, train
 from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import StopReason
@@ -56,14 +57,15 @@ class PenaltySearch(NamedTuple):
 
 
 def resolve_l2(
-    task: CRFTask, plan: Plan[ChainModel]
-) -> tuple[CRFTask, Plan[ChainModel], PenaltySearch | None]:
+    task: CRFTask | StoredTask, plan: Plan[ChainModel]
+) -> tuple[CRFTask | StoredTask, Plan[ChainModel], PenaltySearch | None]:
     """Task and plan with the strength that "auto" stands for, and the search; what has a strength stays as it is."""
     if not isinstance(task.settings.l2, str):
         return task, plan, None
     task.settings.check()
     task.check(plan)
     plan.check()
+    assert isinstance(task, CRFTask)  # stored data, from which nothing can be held out, were refused
     begin = perf_counter()
     found = _search(task, plan)
     if plan.time_budget is not None:

@@ -1,4 +1,4 @@
-"""What `CRF.fit` takes in place of X and y: an encoded data set, column files, or an iterator of pairs (x, y)."""
+"""The data that `CRF.fit` takes: X and y, frames, encoded data sets, column files, iterators of pairs (x, y)."""
 
 import os
 import tempfile
@@ -9,28 +9,40 @@ from typing import Any
 
 from crfkit.data import EncodedDataset, open_dataset, read_pairs
 from crfkit.errors import ArgumentError, UnsupportedError
-from crfkit.features import ENCODED_SHARD_SIZE, PRESETS, EncodingSettings, encode_files, encode_pairs
+from crfkit.features import (
+    ENCODED_SHARD_SIZE,
+    PRESETS,
+    SHARD_SIZE,
+    EncodingSettings,
+    encode_files,
+    encode_pairs,
+)
 from crfkit.models.checks import check_count
+from crfkit.models.frame_input import read_examples
+from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, find_template
+from crfkit.models.training.crf_task import CRFTask, MakeLoss
+from crfkit.models.training.stored_task import StoredTask
+from crfkit.models.training.training_set import Examples
+from crfkit.structures import SequenceStructure
 
 
 @contextmanager
-def open_training_data(
-    X: Any, y: Any, settings: CRFSettings, shard_size: int | None, others: dict[str, Any]
-) -> Iterator[EncodedDataset | tuple[Any, Any]]:
-    """An encoded data set, or X and y.
+def open_task(
+    X: Any, y: Any, beside: dict[str, Any], settings: CRFSettings, shard_size: int | None, make_loss: MakeLoss
+) -> Iterator[CRFTask | StoredTask]:
+    """What is to be trained on: X and y, or data that are read shard by shard.
 
     Files and pairs are encoded as they are read, into a folder that is removed afterwards. Where the model looks at the
-    sequences themselves, they are read into lists. `others` are arguments that go with X and y alone.
+    sequences themselves, they are read into lists. `beside` are arguments that go with X and y alone: "sample_weight",
+    "allowed" and "costs".
     """
     if isinstance(X, str | os.PathLike) and os.path.isdir(X):
         X = open_dataset(X)
     files = _as_files(X, y)
-    if not (isinstance(X, EncodedDataset) or files or (y is None and isinstance(X, Iterator))):
-        yield X, y
-        return
-    given = [name for name, value in {"y": y, **others}.items() if value is not None]
-    if given:
+    has_labels = isinstance(X, EncodedDataset) or bool(files) or (y is None and isinstance(X, Iterator))
+    given = [name for name, value in {"y": y, **beside}.items() if value is not None]
+    if has_labels and given:
         what = "files" if files else "an encoded data set or pairs"
         raise UnsupportedError(
             f"{given[0]} was given beside {what}, which have the labels; expected X and y, or no {given[0]}"
@@ -38,21 +50,44 @@ def open_training_data(
     if isinstance(X, EncodedDataset):
         if shard_size not in (None, X.shard_size):
             raise ArgumentError(f"shard_size is {shard_size}, but {X.path} has shards of {X.shard_size}")
-        yield X
-        return
-    if not is_encodable(settings):
-        pairs = list(_all_pairs(files) if files else X)
-        yield [x for x, _ in pairs], [labels for _, labels in pairs]
-        return
+        yield StoredTask(settings, X, make_loss)
+    elif has_labels and is_encodable(settings):
+        with tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
+            yield StoredTask(settings, _encode(files, X, Path(folder), settings, shard_size), make_loss)
+    else:
+        if has_labels:
+            pairs = list(_all_pairs(files) if files else X)
+            X, y = [x for x, _ in pairs], [labels for _, labels in pairs]
+        weights, allowed, costs = (beside[name] for name in ("sample_weight", "allowed", "costs"))
+        examples = read_training_set(X, y, weights, allowed, settings, settings.structure)
+        size = SHARD_SIZE if shard_size is None else shard_size
+        yield CRFTask(settings, examples, shard_size=size, costs=costs, make_loss=make_loss)
+
+
+def read_training_set(
+    X: Any, y: Any, sample_weight: Any, allowed: Any, settings: CRFSettings, structure: SequenceStructure
+) -> Examples:
+    """X, y and weights, those of frames and column files too, with y as lists of labels."""
+    X, y, sample_weight = read_examples(X, y, sample_weight, as_text=settings.reads_text)
+    return Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
+
+
+def _encode(
+    files: Sequence[str | os.PathLike[str]],
+    pairs: Any,
+    folder: Path,
+    settings: CRFSettings,
+    shard_size: int | None,
+) -> EncodedDataset:
+    """The files, or else the pairs, as an encoded data set in a folder."""
     own = encoding_of(settings, shard_size)
     options: dict[str, Any] = {
         "features": own.features,
         "min_count": own.min_count,
         "shard_size": own.shard_size,
     }
-    with tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
-        out = Path(folder) / "data"
-        yield encode_files(files, out, **options) if files else encode_pairs(X, out, **options)
+    out = folder / "data"
+    return encode_files(files, out, **options) if files else encode_pairs(pairs, out, **options)
 
 
 def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettings:
