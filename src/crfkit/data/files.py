@@ -5,7 +5,7 @@ import codecs
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike, fspath
 from pathlib import Path
@@ -30,6 +30,17 @@ def source_name(source: Source | ByteSource) -> str:
     return name if isinstance(name, str) else "<stream>"
 
 
+@contextmanager
+def _explain_damage(name: str, place: Callable[[], str]) -> Iterator[None]:
+    """Errors of reading, and of archives that are damaged, as InputErrors; `place` says how far reading came."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise FileFormatError(f"{name}: the compressed file is damaged{place()} ({error})") from error
+    except OSError as error:
+        raise make_read_error(name, error) from error
+
+
 def number_lines(source: Source) -> Iterator[tuple[int, str]]:
     """The lines of a file or stream without their ends, numbered from 1.
 
@@ -40,19 +51,9 @@ def number_lines(source: Source) -> Iterator[tuple[int, str]]:
     name = source_name(source)
     number = 0
     try:
-        if isinstance(source, str | PathLike):
-            with _opener(Path(source))(source, "rb") as stream:
-                for number, line in decode_lines(stream, name):
-                    yield number, line
-        else:
-            for number, line in decode_lines(source, name):
+        with _explain_damage(name, lambda: f" after line {number}"), _opened(source) as stream:
+            for number, line in decode_lines(stream, name):
                 yield number, line
-    except _DAMAGE as error:
-        raise FileFormatError(
-            f"{name}: the compressed file is damaged after line {number} ({error})"
-        ) from error
-    except OSError as error:
-        raise make_read_error(name, error) from error
     except UnicodeDecodeError as error:  # a text stream that decodes by itself, in larger pieces than lines
         raise FileFormatError(
             f"{name}: the text after line {number} is not UTF-8 ({error.reason})"
@@ -69,23 +70,18 @@ def read_pieces(source: Source) -> Iterator[str]:
     n_bytes, line = 0, 1
     first = True
     try:
-        for piece in _pieces(source):
-            if isinstance(piece, bytes):
-                text = decoder.decode(piece)
-                n_bytes += len(piece)
-            else:
-                text = piece
-            line += text.count("\n")
-            if text:
-                yield text.removeprefix("\ufeff") if first else text
-                first = False
-        decoder.decode(b"", final=True)
-    except _DAMAGE as error:
-        raise FileFormatError(
-            f"{name}: the compressed file is damaged after byte {n_bytes:,} ({error})"
-        ) from error
-    except OSError as error:
-        raise make_read_error(name, error) from error
+        with _explain_damage(name, lambda: f" after byte {n_bytes:,}"):
+            for piece in _pieces(source):
+                if isinstance(piece, bytes):
+                    text = decoder.decode(piece)
+                    n_bytes += len(piece)
+                else:
+                    text = piece
+                line += text.count("\n")
+                if text:
+                    yield text.removeprefix("\ufeff") if first else text
+                    first = False
+            decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         line += error.object[: error.start].count(b"\n")
         found = f"byte 0x{error.object[error.start]:02x}"
@@ -94,7 +90,7 @@ def read_pieces(source: Source) -> Iterator[str]:
 
 def _pieces(source: Source) -> Iterator[str | bytes]:
     if isinstance(source, str | PathLike):
-        with _opener(Path(source))(source, "rb") as stream:
+        with _opened(source) as stream:
             while piece := stream.read(_PIECE):
                 yield piece
     else:
@@ -105,20 +101,14 @@ def read_byte_pieces(source: ByteSource, size: int = 1 << 22) -> Iterator[bytes]
     """The bytes of a file or stream in pieces of at most `size`; files are opened, and errors are, as by `number_lines`."""
     name = source_name(source)
     n_lines = 0
-    try:
-        with _opened(source) as stream:
-            while piece := stream.read(size):
-                yield piece
-                n_lines += piece.count(b"\n")
-    except _DAMAGE as error:
-        raise FileFormatError(
-            f"{name}: the compressed file is damaged after line {n_lines} ({error})"
-        ) from error
-    except OSError as error:
-        raise make_read_error(name, error) from error
+    with _explain_damage(name, lambda: f" after line {n_lines}"), _opened(source) as stream:
+        while piece := stream.read(size):
+            yield piece
+            n_lines += piece.count(b"\n")
 
 
-def _opened(source: ByteSource) -> AbstractContextManager[IO[bytes]]:
+def _opened(source: Source | ByteSource) -> AbstractContextManager[Any]:
+    """A stream of bytes of a path, decompressed; any other source as it is."""
     if isinstance(source, str | PathLike):
         return _opener(Path(source))(source, "rb")  # type: ignore[no-any-return]
     return nullcontext(source)
@@ -140,16 +130,9 @@ def read_bytes(path: str | PathLike[str], n: int = -1) -> bytes:
 
 def read_all(source: ByteSource) -> bytes:
     """The bytes of a stream or of a file, which is decompressed if its path ends in .gz, .xz or .bz2."""
-    try:
-        if not isinstance(source, str | PathLike):
-            return source.read()
-        with _opener(Path(source))(source, "rb") as stream:
-            text: bytes = stream.read()
-            return text
-    except _DAMAGE as error:
-        raise FileFormatError(f"{source_name(source)}: the compressed file is damaged ({error})") from error
-    except OSError as error:
-        raise make_read_error(source_name(source), error) from error
+    with _explain_damage(source_name(source), str), _opened(source) as stream:
+        found: bytes = stream.read()
+        return found
 
 
 @contextmanager
