@@ -1,70 +1,93 @@
-"""How fast text becomes ids: positions per second on CoNLL-2000, the best of several runs on one thread.
+"""`python -m benchmarks.encoding`: encoding a column file as a data set.
 
-python -m benchmarks.encoding
+CoNLL-2000, several times, with the features of the preset `chunks`: read by the core, with one thread and with more, and
+line by line in Python (one thread). Each run is a process of its own. One thread is timed in CPU seconds, more by the wall
+clock too.
+
+    python -m benchmarks.encoding [--copies 10] [--threads 1 2] [--quick]
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from benchmarks.tasks import CHUNK_NAMES, CHUNK_TEMPLATES, TASKS, load, sentences
-from crfkit.features import Encoder, Template, preset
+from benchmarks.corpora import corpus_path
+from benchmarks.machine import machine
+from benchmarks.memory import peak_mb
+from benchmarks.table import grid
+from crfkit.data import read_byte_pieces, read_pairs
+from crfkit.features import EncodingSettings, PairSource, encode_sources, file_source, read_row_shards
 
-RUNS = 7
-
-# Twenty lines with one macro each, and CRF++'s example of chunking.
-SINGLE = "\n".join(
-    f"U{10 * column + offset + 5:02d}:%x[{offset},{column}]" for column in (0, 1) for offset in range(-5, 5)
-)
-EXAMPLE = "\n".join(
-    f"U{number:02d}:" + "/".join(f"%x[{offset},{column}]" for column, offset in template)
-    for number, template in enumerate(CHUNK_TEMPLATES)
-)
+CORPUS = ("conll2000", "train.txt")
+HEAD = ("read by", "threads", "CPU s", "clock s", "tokens / CPU s", "peak MB")
 
 
-def best_seconds(work: Callable[[], Any]) -> float:
-    """CPU seconds of the quickest of several runs."""
-    seconds = []
-    for _ in range(RUNS):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
+def encode(file: Path, out: Path, reader: str, n_threads: int) -> dict[str, Any]:
+    """Encode a file, and say what it took."""
+    source = file_source(file, partial(read_row_shards, file))
+    if reader == "Python":
+        source = PairSource(source.name, partial(read_pairs, file))
+    cpu, clock = time.process_time(), time.perf_counter()
+    found = encode_sources([source], out, EncodingSettings("chunks"), n_threads=n_threads)
+    return {
+        "cpu": time.process_time() - cpu,
+        "clock": time.perf_counter() - clock,
+        "tokens": found.n_positions,
+        "peak": peak_mb(),
+    }
 
 
-def as_dicts(X: list[list[list[str]]]) -> list[list[dict[str, str]]]:
-    """The same features as {"w[0]": "Rome", …}."""
-    return [
-        [dict(name.split("=", 1) for name in position if "=" in name) for position in sequence]
-        for sequence in X
+def run(file: Path, folder: Path, reader: str, n_threads: int) -> list[str]:
+    """The row of a table, by a process of its own."""
+    out = folder / f"{reader}{n_threads}"
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.encoding",
+        "--job",
+        reader,
+        str(file),
+        str(out),
+        str(n_threads),
     ]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    speed = found["tokens"] / found["cpu"]
+    times = (f"{found['cpu']:.1f}", f"{found['clock']:.1f}", f"{speed:,.0f}")
+    return [reader, str(n_threads), *times, f"{found['peak']:,.0f}"]
 
 
-def report(what: str, encoder: Encoder, X: list[Any]) -> None:
-    """Print one line."""
-    n_positions = sum(map(len, X))
-    growing = best_seconds(lambda: Encoder(encoder.template).fit_encode(X))
-    dataset = encoder.fit_encode(X)
-    known = best_seconds(lambda: encoder.encode(X))
-    print(
-        f"{what:<44}{len(dataset.states.ids) / n_positions:>8.1f} a position{len(encoder.vocabulary):>10,} features"
-        f"{n_positions / growing / 1e6:>8.2f} M positions/s growing{n_positions / known / 1e6:>8.2f} known"
+def main(given: list[str] | None = None) -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-
-
-def main() -> None:
-    """Measure every input form."""
-    X, _ = load(TASKS["chunk"], "train")
-    rows = [[row[:2] for row in sequence] for sequence in sentences("train")]
-    words = [[row[0] for row in sequence] for sequence in rows]
-    report("lists of strings", Encoder(), X)
-    report("dicts of strings", Encoder(), as_dicts(X))
-    report("template of 20 single columns", Encoder(Template.parse(SINGLE)), rows)
-    report(f"template of {len(CHUNK_NAMES)} lines, CRF++'s example", Encoder(Template.parse(EXAMPLE)), rows)
-    for name in ("pos", "names"):
-        report(f"preset {name!r}", Encoder(preset(name).within_columns(1)), words)
+    parser.add_argument("--copies", type=int, default=10)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--quick", action="store_true", help="one copy of a part of the corpus")
+    parser.add_argument("--job", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args(given)
+    if options.job:
+        reader, file, out, n_threads = options.job
+        print(json.dumps(encode(Path(file), Path(out), reader, int(n_threads))))
+        return
+    text = b"".join(read_byte_pieces(corpus_path(*CORPUS)))
+    if options.quick:
+        text = text[: text.index(b"\n\n", 50_000) + 2]
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "train.txt"
+        with file.open("wb") as stream:
+            stream.writelines([text] * (1 if options.quick else options.copies))
+        runs = [("Python", 1), *(("core", n) for n in options.threads)]
+        rows = [run(file, Path(name), *kind) for kind in runs]
+    print(f"{machine()}\n\n{grid(HEAD, rows)}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@
 #include "bindings/lock_release.hpp"
 #include "bindings/python_objects.hpp"
 #include "bindings/template_extractor.hpp"
-#include "text/column_rows.hpp"
+#include "text/column_shards.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -20,48 +20,17 @@ namespace crfkit {
 
 namespace {
 
-constexpr std::size_t chunk_size = std::size_t{1} << 17;  // bytes
+// (bytes, first line) of a part of a file that cannot be read.
+nb::object failed_part(const ColumnShards& shards) {
+    const std::optional<ColumnChunk>& part = shards.failed();
+    if (!part) return nb::none();
+    return nb::make_tuple(nb::bytes(part->bytes.data(), part->bytes.size()), part->first_line);
+}
 
-// A file that is read as a whole: chunks are cut while its bytes come.
-class ColumnBuilder {
-  public:
-    ColumnBuilder(const std::string& separator, const std::string& prefix, bool automatic)
-        : cutter_(ColumnForm{separator, prefix, automatic, 0, {}, {}}) {}
-
-    void add(const nb::bytes& piece) {
-        const std::string_view bytes(piece.c_str(), piece.size());
-        unlocked([&] {
-            cutter_.add(bytes);
-            while (auto chunk = cutter_.take(chunk_size)) chunks_.push_back(std::move(*chunk));
-        });
-    }
-    // The rows, or the bytes and the first line of the first chunk that cannot be read. All bytes are one
-    // such chunk where no line is a row.
-    nb::object finish(int n_threads) {
-        cutter_.end();
-        while (auto chunk = cutter_.take(chunk_size)) chunks_.push_back(std::move(*chunk));
-        if (!cutter_.form().is_fixed()) {
-            std::string all;
-            for (const ColumnChunk& chunk : chunks_) all += chunk.bytes;
-            return nb::make_tuple(nb::bytes(all.data(), all.size()), 1);
-        }
-        std::optional<std::size_t> failed;
-        std::unique_ptr<ColumnRows> rows = unlocked([&] {
-            return std::make_unique<ColumnRows>(cutter_.form(), std::move(chunks_), n_threads, failed);
-        });
-        if (failed) {
-            const ColumnBlock& block = rows->blocks()[*failed];
-            return nb::make_tuple(nb::bytes(block.rows.bytes.data(), block.rows.bytes.size()),
-                                  block.first_line);
-        }
-        return nb::cast(rows.release(), nb::rv_policy::take_ownership);
-    }
-    const ColumnForm& form() const { return cutter_.form(); }
-
-  private:
-    ColumnCutter cutter_;
-    std::vector<ColumnChunk> chunks_;
-};
+nb::object take_shard(ColumnShards& shards) {
+    std::unique_ptr<ColumnRows> rows = shards.take();
+    return rows ? nb::cast(rows.release(), nb::rv_policy::take_ownership) : nb::none();
+}
 
 // The rows of sequence n, each a tuple of these columns.
 nb::list rows_of(const ColumnRows& rows, std::int64_t n, const std::vector<std::int32_t>& columns) {
@@ -140,16 +109,33 @@ void bind_columns(nb::module_& m) {
             },
             "extractor"_a, "inputs"_a, "states"_a, "arcs"_a, "grow"_a, "n_threads"_a,
             "What Extractor.extract gives for rows of these columns.");
-    nb::class_<ColumnBuilder>(m, "ColumnBuilder", "Reads a column file, piece by piece.")
-        .def(nb::init<std::string, std::string, bool>(), "separator"_a, "prefix"_a, "automatic"_a)
-        .def("add", &ColumnBuilder::add, "piece"_a, "More bytes of the file.")
-        .def_prop_ro("first_row",
-                     [](const ColumnBuilder& self) {
-                         const std::string& row = self.form().first_row;
-                         return nb::bytes(row.data(), row.size());
-                     })
-        .def("finish", &ColumnBuilder::finish, "n_threads"_a,
-             "The rows, or (bytes, first line) of a part of the file that cannot be read.");
+    nb::class_<ColumnShards>(m, "ColumnShards",
+                             "Reads a column file, piece by piece, and cuts it into shards.")
+        .def(
+            "__init__",
+            [](ColumnShards* self, const std::string& separator, const std::string& prefix, bool automatic,
+               std::int64_t shard_size, int n_threads) {
+                new (self)
+                    ColumnShards(ColumnForm{separator, prefix, automatic, 0, {}, {}}, shard_size, n_threads);
+            },
+            "separator"_a, "prefix"_a, "automatic"_a, "shard_size"_a, "n_threads"_a)
+        .def(
+            "add",
+            [](ColumnShards& self, const nb::bytes& piece) {
+                const std::string_view bytes(piece.c_str(), piece.size());
+                unlocked([&] { self.add(bytes); });
+            },
+            "piece"_a, "More bytes of the file.")
+        .def(
+            "end", [](ColumnShards& self) { unlocked([&] { self.end(); }); }, "No more bytes come.")
+        .def("take", &take_shard,
+             "The rows of the next shard, None where it is not complete or cannot be read.")
+        .def_prop_ro("failed", &failed_part,
+                     "(bytes, first line) of the first part that cannot be read, or None.")
+        .def_prop_ro("first_row", [](const ColumnShards& self) {
+            const std::string& row = self.form().first_row;
+            return nb::bytes(row.data(), row.size());
+        });
 }
 
 }  // namespace crfkit

@@ -77,19 +77,27 @@ void bind_vocabulary(nb::module_& m) {
             "extend",
             [](Vocabulary& v, const Vocabulary& other, const Array<bool>& mask) {
                 check_size("mask", mask.size(), other.size());
-                std::vector<std::int32_t> ids(mask.size());
-                for (std::int32_t id = 0; id < other.size(); ++id)
-                    ids[id] = mask.data()[id] ? v.add(other.name(id)) : v.find(other.name(id));
-                return new_array(std::move(ids));
+                return new_array(unlocked([&] {
+                    std::vector<std::int32_t> ids(mask.size());
+                    for (std::int32_t id = 0; id < other.size(); ++id)
+                        ids[id] = mask.data()[id] ? v.add(other.name(id)) : v.find(other.name(id));
+                    return ids;
+                }));
             },
             "other"_a, "mask"_a,
             "Adds the names of another one where mask[id]; the ids here of all its names, -1: not there.")
+        .def(
+            "find",
+            [](const Vocabulary& v, const Vocabulary& other) {
+                return new_array(unlocked([&] { return v.find_all(other); }));
+            },
+            "other"_a, "The ids here of all names of another one, by their ids there; -1: not there.")
         .def("to_bytes", &to_bytes_of, "All names as UTF-8 one after the other, and the length of each.")
         .def_static(
             "from_bytes",
             [](const Array<std::uint8_t>& blob, const Array<std::uint32_t>& lengths) {
                 const auto* bytes = reinterpret_cast<const char*>(blob.data());
-                return Vocabulary::from_bytes({bytes, blob.size()}, view(lengths));
+                return unlocked([&] { return Vocabulary::from_bytes({bytes, blob.size()}, view(lengths)); });
             },
             "blob"_a, "lengths"_a, "The inverse of to_bytes; ValueError for anything else.");
 }

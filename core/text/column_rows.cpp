@@ -7,24 +7,29 @@
 
 namespace crfkit {
 
-ColumnRows::ColumnRows(ColumnForm form, std::vector<ColumnChunk> chunks, int n_threads,
-                       std::optional<std::size_t>& failed)
-    : form_(std::move(form)), blocks_(chunks.size()) {
+std::vector<ColumnBlock> read_blocks(const ColumnForm& form, std::vector<ColumnChunk> chunks, int n_threads,
+                                     std::optional<std::size_t>& failed) {
+    std::vector<ColumnBlock> blocks(chunks.size());
     std::vector<char> unreadable(chunks.size());
     parallel_for(static_cast<std::int64_t>(chunks.size()), n_threads, [&](std::int64_t n, int) {
         try {
-            blocks_[n] = read_block(chunks[n], form_);
+            blocks[n] = read_block(chunks[n], form);
         } catch (const ColumnError&) {
             unreadable[n] = true;
-            blocks_[n].rows.bytes = std::move(chunks[n].bytes);
-            blocks_[n].first_line = chunks[n].first_line;
+            blocks[n].rows.bytes = std::move(chunks[n].bytes);
+            blocks[n].first_line = chunks[n].first_line;
         }
-        blocks_[n].comments = {};
-        blocks_[n].rows.cells.shrink_to_fit();
-        blocks_[n].lines.shrink_to_fit();
+        blocks[n].comments = {};
+        blocks[n].rows.cells.shrink_to_fit();
+        blocks[n].lines.shrink_to_fit();
     });
     const auto first = std::find(unreadable.begin(), unreadable.end(), true);
     if (first != unreadable.end()) failed = static_cast<std::size_t>(first - unreadable.begin());
+    return blocks;
+}
+
+ColumnRows::ColumnRows(ColumnForm form, std::vector<ColumnBlock> blocks)
+    : form_(std::move(form)), blocks_(std::move(blocks)) {
     for (const ColumnBlock& block : blocks_) {
         first_sequence_.push_back(n_sequences() + block.rows.n_sequences());
         n_positions_ += block.rows.n_positions();

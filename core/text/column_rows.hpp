@@ -12,12 +12,17 @@
 
 namespace crfkit {
 
+inline constexpr std::size_t column_chunk_size = std::size_t{1} << 17;  // bytes
+
+// Reads chunks side by side, without their comments. The number of the first one that cannot be read is in
+// `failed`: its block has its bytes and first line alone.
+std::vector<ColumnBlock> read_blocks(const ColumnForm& form, std::vector<ColumnChunk> chunks, int n_threads,
+                                     std::optional<std::size_t>& failed);
+
 class ColumnRows {
   public:
-    // Reads chunks side by side. The number of the first one that cannot be read is in `failed`: then the
-    // rows are not to be used.
-    ColumnRows(ColumnForm form, std::vector<ColumnChunk> chunks, int n_threads,
-               std::optional<std::size_t>& failed);
+    // Of blocks that were read with this form.
+    ColumnRows(ColumnForm form, std::vector<ColumnBlock> blocks);
 
     const ColumnForm& form() const { return form_; }
     std::int64_t n_sequences() const { return first_sequence_.back(); }

@@ -1,5 +1,6 @@
 #include "text/vocabulary.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <numeric>
@@ -118,6 +119,21 @@ void Vocabulary::find_batch(std::span<const NameKey> keys, std::int32_t* ids) co
     for (std::size_t i = 0; i < keys.size(); ++i) {
         if (ids[i] != absent && name(ids[i]) != keys[i].name()) ids[i] = find(keys[i].name(), keys[i].hash);
     }
+}
+
+std::vector<std::int32_t> Vocabulary::find_all(const Vocabulary& names) const {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(names.size()));
+    std::array<NameKey, batch> keys;
+    for (std::int32_t first = 0; first < names.size(); first += batch) {
+        const std::int32_t n = std::min(batch, names.size() - first);
+        for (std::int32_t i = 0; i < n; ++i) {
+            const std::string_view wanted = names.name(first + i);
+            keys[i] = {wanted.data(), wanted.size(), hash(wanted)};
+            prefetch_slot(keys[i].hash);
+        }
+        find_batch({keys.data(), static_cast<std::size_t>(n)}, ids.data() + first);
+    }
+    return ids;
 }
 
 std::pair<Vocabulary, std::vector<std::int32_t>> Vocabulary::keep(std::span<const std::uint8_t> keep) const {

@@ -50,6 +50,9 @@ class Vocabulary {
     // The ids of names whose slots were prefetched, at most `batch` of them; absent where one is not known.
     void find_batch(std::span<const NameKey> keys, std::int32_t* ids) const;
 
+    // The ids of all names of another one, by their ids there.
+    std::vector<std::int32_t> find_all(const Vocabulary& names) const;
+
     // The vocabulary of the names with keep[id] != 0, in their old order, and old id → new id (absent =
     // dropped).
     std::pair<Vocabulary, std::vector<std::int32_t>> keep(std::span<const std::uint8_t> keep) const;

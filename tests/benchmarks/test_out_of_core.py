@@ -1,4 +1,4 @@
-"""The benchmark of training out of core, on a small part of its data."""
+"""The benchmarks of encoding and of training out of core, on a small part of their data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 from benchmarks.corpora import find_corpus
 
-from benchmarks import out_of_core
+from benchmarks import encoding, out_of_core
 
 
 @pytest.mark.slow
@@ -17,3 +17,10 @@ def test_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "the same bits of the objective in all iterations: True" in text
     assert re.search(r"encoded [0-9,]+ tokens, [0-9,]+ features, 3 shards", text)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_corpus(*encoding.CORPUS) is None, reason="CoNLL-2000 is not on this machine")
+def test_encoding_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    encoding.main(["--quick", "--threads", "1"])
+    assert re.search(r"\| core \| 1 \|", capsys.readouterr().out)

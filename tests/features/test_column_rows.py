@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crfkit import CRF
+from crfkit.arrays import offsets
 from crfkit.data import AUTO, read_columns
 from crfkit.errors import (
     ArgumentError,
@@ -24,7 +25,7 @@ from crfkit.errors import (
     MissingFileError,
     ShapeError,
 )
-from crfkit.features import ColumnRows, Encoder, Template, preset
+from crfkit.features import ColumnRows, Encoder, Template, cut_shards, preset
 
 LINES = st.sampled_from(
     [
@@ -71,6 +72,47 @@ def read_natively(data: bytes, n_threads: int = 1, **options: Any) -> Any:
 def test_any_file_is_read_as_line_by_line(data: bytes, separator: str | None, comment: str | None) -> None:
     options: dict[str, Any] = {"separator": separator, "comment": comment}
     assert outcome(lambda: read_natively(data, **options)) == outcome(lambda: read_lines(data, **options))
+
+
+def read_in_shards(data: bytes, shard_size: int, n_threads: int = 1, **options: Any) -> Any:
+    """What `read_natively` gives, and where the shards end."""
+    found, places, separators, ends = [], [], [], []
+    for rows in ColumnRows.read_shards(io.BytesIO(data), shard_size, n_threads=n_threads, **options):
+        found += list(rows)
+        places += [[rows.place(n, i) for i in range(len(rows[n]))] for n in range(len(rows))]
+        separators.append(rows.separator)
+        ends.append(len(found))
+    return (found, places, separators[0]), ends
+
+
+@given(FILES, st.integers(1, 5))
+@settings(max_examples=300, deadline=None)
+def test_shards_of_any_file(data: bytes, shard_size: int) -> None:
+    whole = outcome(lambda: read_natively(data))
+    found = outcome(lambda: read_in_shards(data, shard_size))
+    if isinstance(whole[0], type):
+        assert found == whole
+        return
+    ptr = cut_shards(offsets(np.array([*map(len, whole[0])])), shard_size)
+    assert found == (whole, ptr[1:].tolist())
+
+
+@pytest.mark.parametrize(("n_threads", "shard_size"), [(1, 100), (2, 5_000), (3, 20_001), (1, 10**6)])
+def test_shards_of_many_chunks(n_threads: int, shard_size: int) -> None:
+    data = long_file(n_threads)
+    found, ends = read_in_shards(data, shard_size, n_threads)
+    assert found == read_lines(data)
+    assert [0, *ends] == cut_shards(offsets(np.array([*map(len, found[0])])), shard_size).tolist()
+
+
+def test_shards_before_an_error_are_given() -> None:
+    data = long_file(5)
+    broken = data + b"\nx\ty\n"
+    shards = ColumnRows.read_shards(io.BytesIO(broken), 1000)
+    assert len(next(shards)) > 100
+    line = broken.count(b"\n")
+    with pytest.raises(FileFormatError, match=f":{line}: found 2 tab-separated columns"):
+        list(shards)
 
 
 def long_file(seed: int, n: int = 12_000) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.data import EncodedDataset, open_dataset, write_arrays
+from crfkit.data import EncodedDataset, open_dataset, read_pairs, write_arrays
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
 from crfkit.features import (
     Annotation,
@@ -181,6 +182,81 @@ def test_finished_parts_are_not_encoded_again_and_damaged_ones_are(tmp_path: Pat
     assert {path: path.stat().st_mtime_ns for path in parts} == times
     parts[1].write_bytes(parts[1].read_bytes()[:-3])
     assert contents(encode_sources(sources(), out, SETTINGS)) == expected
+
+
+def column_files(folder: Path) -> list[Path]:
+    """Two files, with comments and empty columns."""
+    files = [folder / "a.txt", folder / "b.txt"]
+    for n, file in enumerate(files):
+        sequences = [
+            "# text = x\n" * (k % 3 == 0) + "".join(f"{w}\t{'' if k % 5 else c}\tL{w[-1]}\n" for w, c in x)
+            for k, (x, _) in enumerate(words(50, n))
+        ]
+        file.write_text("\n".join(sequences))
+    return files
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("features", [Template.parse(TEMPLATE), "pos", None])
+def test_files_read_by_the_core_give_the_same_bytes(tmp_path: Path, features: Any, n_threads: int) -> None:
+    files = column_files(tmp_path)
+    options: dict[str, Any] = {"features": features, "shard_size": 23}
+    found = encode_files(files, tmp_path / "rows", n_threads=n_threads, **options)
+    settings = EncodingSettings(**options)
+    by_line = [PairSource(file.name, partial(read_pairs, file)) for file in files]
+    expected = contents(encode_sources(by_line, tmp_path / "lines", settings))
+    assert found.n_shards > 8
+    numbers = {name: data for name, data in contents(found).items() if name.startswith("shard")}
+    assert numbers == {name: data for name, data in expected.items() if name.startswith("shard")}
+    assert all(
+        np.array_equal(array, open_dataset(tmp_path / "lines").vocabulary()[name])
+        for name, array in found.vocabulary().items()
+    )
+
+
+def test_a_killed_run_over_files_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = column_files(tmp_path)
+    options: dict[str, Any] = {"features": SETTINGS.features, "shard_size": 23}
+    whole = encode_files(files, tmp_path / "whole", **options)
+    expected, encode_part = contents(whole), dataset_writer.encode_part
+    for last in range(0, whole.n_shards, 3):
+        left = iter(range(last))
+
+        def stop(*given: Any, left: Iterator[int] = left) -> Any:
+            if next(left, None) is None:
+                raise Killed
+            return encode_part(*given)
+
+        out = tmp_path / f"d{last}"
+        with monkeypatch.context() as patch:
+            patch.setattr(dataset_writer, "encode_part", stop)
+            with pytest.raises(Killed):
+                encode_files(files, out, **options)
+        assert len([*out.glob("part-*")]) == last
+        assert contents(encode_files(files, out, **options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a b\n\nc\n", {}, r"x.txt:3: found 1 column, expected 2"),
+        ("a\n", {}, r"x.txt:1: found 1 column, expected input columns and the label"),
+        ("a b\n", {"label_column": 2}, r"x.txt:1: found 2 columns, expected .* column 2"),
+        ("a\tb\n\nc\td\ne\t\n", {}, r"x.txt:4: the label is empty"),
+        ("", {}, r"x.txt: the file is empty"),
+    ],
+)
+def test_errors_of_files_have_their_line(
+    tmp_path: Path, text: str, options: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match=message):
+        encode_files(
+            [path], tmp_path / "d", features="pos", separator="\t" if "\t" in text else " ", **options
+        )
+    with pytest.raises(FileFormatError, match=message):
+        list(read_pairs(path, separator="\t" if "\t" in text else " ", **options))
 
 
 def test_a_complete_data_set_is_left_as_it_is(tmp_path: Path) -> None:

@@ -101,12 +101,17 @@ def read_column_examples(path: Path, *, separator: str | None, **options: Any) -
     from crfkit.features import ColumnRows
 
     rows = ColumnRows.read(path, separator=separator)
-    _check_labelled(rows.all_columns(0), rows.place(0), separator=separator, **options)
-    examples = ColumnExamples(rows.with_labels(options["label_column"]))
-    for n, labels in enumerate(examples.labels):
-        if "" in labels:
-            check_label("", rows.place(n, labels.index("")))
-    return examples
+    return ColumnExamples(check_rows(rows, separator=separator, **options))
+
+
+def check_rows(rows: ColumnRows, *, separator: str | None, label_column: int, **options: Any) -> ColumnRows:
+    """The rows with their label column, checked as `read_labelled` does."""
+    options = {**options, "separator": separator, "label_column": label_column}
+    _check_labelled(rows.all_columns(0), rows.place(0), **options)
+    labelled = rows.with_labels(label_column)
+    if (empty := labelled.find_label("")) is not None:
+        check_label("", rows.place(*empty))
+    return labelled
 
 
 def read_labelled(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crfkit.cli.columns import read_labelled
+from crfkit.cli.columns import check_rows
 from crfkit.cli.options import quiet_option, threads_option
 from crfkit.cli.progress import Display
 from crfkit.data import find_separator
@@ -17,7 +17,7 @@ from crfkit.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crfkit.features import Template
+    from crfkit.features import ColumnRows, Template
 
 
 @click.command("encode", short_help="Encode column files as a data set of any size for training.")
@@ -55,7 +55,7 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
     features = _features(options)
     reading = {"label_column": options["label_column"], "separator": options["separator"]}
     conllu = not isinstance(features, str)
-    sources = [file_source(path, partial(_pairs, path, conllu=conllu, **reading)) for path in files]
+    sources = [file_source(path, partial(_shards, path, conllu=conllu, **reading)) for path in files]
     if reading["separator"] is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(files[0])}
     size = options["shard_size"] or ENCODED_SHARD_SIZE
@@ -72,9 +72,13 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
         display.say(repr(dataset).strip("<>").removeprefix("EncodedDataset "))
 
 
-def _pairs(path: Path, **reading: Any) -> Iterator[tuple[Any, Any]]:
-    for example in read_labelled(path, **reading):
-        yield example.inputs, example.labels
+def _shards(path: Path, shard_size: int, n_threads: int, **reading: Any) -> Iterator[ColumnRows]:
+    """The shards of a file."""
+    from crfkit.features import ColumnRows
+
+    separator = reading["separator"]
+    for rows in ColumnRows.read_shards(path, shard_size, separator=separator, n_threads=n_threads):
+        yield check_rows(rows, **reading)
 
 
 def _features(options: dict[str, Any]) -> Template | str:

@@ -48,7 +48,7 @@ from crfkit.features.lattice_map import (
 )
 from crfkit.features.lattice_paths import encode_paths, gold_triples, path_numbers, path_spans, path_triples
 from crfkit.features.merged_features import Coordinates, MergedFeatures
-from crfkit.features.pair_sources import PairSource, cut_pairs, file_source
+from crfkit.features.pair_sources import PairSource, cut_pairs, file_source, read_row_shards
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, count_columns, preset, preset_note
@@ -207,6 +207,7 @@ __all__ = [
     "read_lattices",
     "read_once",
     "read_outputs",
+    "read_row_shards",
     "read_shard",
     "read_word",
     "resource_from_bytes",

@@ -10,11 +10,13 @@ from typing import IO, Any, overload
 import numpy as np
 
 from crfkit import _core
-from crfkit.arrays import Int64s
+from crfkit.arrays import Int32s, Int64s
 from crfkit.data import AUTO, read_byte_pieces, read_part, source_name
 from crfkit.errors import ArgumentError, FileFormatError, ShapeError
 
 Row = tuple[str, ...]
+
+_LARGEST = (1 << 63) - 1
 
 
 class ColumnRows(Sequence[list[Row]]):
@@ -56,24 +58,44 @@ class ColumnRows(Sequence[list[Row]]):
         Lines, `separator` and `comment` are as for `crfkit.data.read_columns`, and so are the errors. `label_column` counts
         from 0; −1 is the last one.
         """
+        options: dict[str, Any] = {"separator": separator, "comment": comment, "n_threads": n_threads}
+        return next(cls.read_shards(source, _LARGEST, label_column=label_column, **options))
+
+    @classmethod
+    def read_shards(
+        cls,
+        source: str | os.PathLike[str] | IO[bytes],
+        shard_size: int,
+        *,
+        label_column: int | None = None,
+        separator: str | None = None,
+        comment: str | None = AUTO,
+        n_threads: int | None = None,
+    ) -> Iterator[ColumnRows]:
+        """The same, shard by shard, as the file is read: each has at most `shard_size` positions, or one sequence.
+
+        There is at least one. Shards before a part that cannot be read are given before its error.
+        """
         if separator == "" or comment == "":
             raise ArgumentError(
                 "separator and comment must not be empty strings: leave them out, or give None for no comments"
             )
         name = source_name(source)
         prefix = "#" if comment == AUTO else comment or ""
-        builder = _core.ColumnBuilder(separator or "", prefix, comment == AUTO)
+        threads = n_threads or _core.available_threads()
+        shards = _core.ColumnShards(separator or "", prefix, comment == AUTO, shard_size, threads)
         for piece in read_byte_pieces(source):
-            builder.add(piece)
-        found = builder.finish(n_threads or _core.available_threads())
-        if isinstance(found, _core.ColumnRows):
-            return cls(found, name, label_column)
-        part, first_line = found
-        first_row = builder.first_row.decode() if first_line > 1 else None  # else it is in this part
-        options: dict[str, Any] = {"separator": separator, "comment": comment}
-        for _ in read_part(part, name, first_line=first_line, first_row=first_row, **options):
-            pass
-        raise FileFormatError(f"{name}: the file cannot be read")  # not reached: the part has an error
+            shards.add(piece)
+            while (rows := shards.take()) is not None:
+                yield cls(rows, name, label_column)
+            if shards.failed is not None:
+                break
+        else:
+            shards.end()
+        while (rows := shards.take()) is not None:
+            yield cls(rows, name, label_column)
+        if shards.failed is not None:
+            _complain(name, *shards.failed, shards.first_row, separator=separator, comment=comment)
 
     def with_labels(self, label_column: int) -> ColumnRows:
         """The same rows, with another column as the labels."""
@@ -108,11 +130,27 @@ class ColumnRows(Sequence[list[Row]]):
         """The labels of each sequence; None where no column has them. Made anew each time; equal labels are one object."""
         if self.label_column is None:
             return None
-        values, ids = self._rows.column(self.label_column)
+        values, ids = self.label_ids
         names = np.empty(len(values), dtype=object)
         names[:] = values
         labels = names[ids].tolist()
         return [labels[begin:end] for begin, end in pairwise(self.sequence_ptr.tolist())]
+
+    @property
+    def label_ids(self) -> tuple[list[str], Int32s]:
+        """The distinct labels by first occurrence, and which of them each position has, [T]; for rows with labels."""
+        assert self.label_column is not None
+        values, ids = self._rows.column(self.label_column)
+        return values, ids
+
+    def find_label(self, label: str) -> tuple[int, int] | None:
+        """Sequence and position of the first such label, for rows with labels."""
+        values, ids = self.label_ids
+        if label not in values:
+            return None
+        first, ptr = int(np.argmax(ids == values.index(label))), self.sequence_ptr
+        n = int(np.searchsorted(ptr, first, side="right")) - 1
+        return n, first - int(ptr[n])
 
     def place(self, n: int, i: int = 0) -> str:
         """Where position i of sequence n was read, as `file:line`."""
@@ -150,3 +188,11 @@ class ColumnRows(Sequence[list[Row]]):
     def __repr__(self) -> str:
         label = "" if self.label_column is None else f", labels in column {self.label_column}"
         return f"ColumnRows({self.source!r}, {len(self):,} sequences, {self.n_columns} columns{label})"
+
+
+def _complain(name: str, part: bytes, first_line: int, first_row: bytes, **options: Any) -> None:
+    """Raise the error of a part of a file that the core cannot read."""
+    fixed = first_row.decode() if first_line > 1 else None  # else it is in this part
+    for _ in read_part(part, name, first_line=first_line, first_row=fixed, **options):
+        pass
+    raise FileFormatError(f"{name}: the file cannot be read")  # not reached: the part has an error

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,19 +26,25 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._core import Vocabulary
 from crfkit.data import ArrayFile, DatasetFolder, EncodedDataset, read_arrays, write_arrays, write_file
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
-from crfkit.features.dataset import Dataset, FeatureList
+from crfkit.features.column_rows import ColumnRows
+from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.encoding import Encoder
 from crfkit.features.joint_vocabulary import join_vocabularies, vocabulary_of
 from crfkit.features.labels import Labels, check_lists
-from crfkit.features.pair_sources import Pair, PairSource, cut_pairs
+from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, mark_last
 from crfkit.features.presets import count_columns, preset
 from crfkit.features.shard_arrays import read_shard, shard_arrays
 from crfkit.features.templates import Template
 
 ENCODED_SHARD_SIZE = 1 << 18
 """Positions of a shard of an encoded data set, where nothing else is asked for."""
+
+_SHARDS_AT_ONCE = 2  # that are written; each takes memory
+
+Counted = Callable[[Iterable[Any], Callable[[Any], int]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class DatasetWriter:
         sources: list[PairSource],
         settings: EncodingSettings,
         stage: Callable[[str], None],
-        counted: Callable[[Iterable[Pair]], Iterable[Pair]],
+        counted: Counted,
         n_threads: int,
     ) -> None:
         self.folder, self.sources, self.settings = folder, sources, settings
@@ -140,7 +147,7 @@ class DatasetWriter:
             known = self._read(names)
             assert known is not None
         self.stage("writing shards")
-        shards = [self._write_shard(i, known) for i in range(known.metadata["n_parts"])]
+        shards = self._write_shards(known)
         head = {
             "format": DatasetFolder.FORMAT,
             "version": DatasetFolder.VERSION,
@@ -207,9 +214,16 @@ class DatasetWriter:
             ends = np.cumsum([part.metadata["n_sequences"] for part in parts])
             yield from ((parts[i], i == len(parts) - 1) for i in np.flatnonzero(ends > skipped).tolist())
             return
-        pairs = islice(iter(source.read()), skipped, None)
-        for chunk, last in cut_pairs(self.counted(pairs), self.settings.shard_size):
-            yield encode_part(chunk, self.settings, self.n_threads), last
+        size = self.settings.shard_size
+        shards: Iterable[tuple[list[Pair] | ColumnRows, bool]]
+        if source.rows is None:
+            pairs = islice(iter(source.read()), skipped, None)
+            shards = cut_pairs(self.counted(pairs, lambda _: 1), size)
+        else:
+            rows = source.rows(size, self.n_threads)
+            shards = mark_last(skip_sequences(self.counted(rows, len), skipped))
+        for shard, last in shards:
+            yield encode_part(shard, self.settings, self.n_threads), last
 
     def _parts(self, n_parts: int) -> Iterator[ArrayFile]:
         return (read_arrays(self.files.part(i), check=False) for i in range(n_parts))
@@ -244,13 +258,29 @@ class DatasetWriter:
         facts = {"n_parts": n_parts, "labels": labels.to_json(), "settings": settings, "kinds": kinds}
         write_arrays(self.files.vocabulary, names, facts)
 
-    def _write_shard(self, i: int, known: ArrayFile) -> dict[str, int]:
-        """Step 3, for one shard; what the head says of it."""
+    def _write_shards(self, known: ArrayFile) -> list[dict[str, int]]:
+        """Step 3, for several shards at the same time; what the head says of them."""
+        n_parts = known.metadata["n_parts"]
+        if not any(self.files.part(i).exists() for i in range(n_parts)):
+            return [self._describe(i) for i in range(n_parts)]
+        joint = {prefix: vocabulary_of(known, prefix) for prefix in ("", "arc_")}
+
+        def write(i: int) -> dict[str, int]:
+            if self.files.part(i).exists():
+                part = read_arrays(self.files.part(i), check=True)
+                write_arrays(self.files.shard(i), self._renumber(part, known, joint), {})
+                self.files.part(i).unlink()
+            return self._describe(i)
+
+        with ThreadPoolExecutor(min(self.n_threads, _SHARDS_AT_ONCE)) as pool:
+            try:
+                return list(pool.map(write, range(n_parts)))
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _describe(self, i: int) -> dict[str, int]:
+        """What the head says of a shard that is written."""
         path = self.files.shard(i)
-        if self.files.part(i).exists():
-            part = read_arrays(self.files.part(i), check=True)
-            write_arrays(path, self._renumber(part, known), {})
-            self.files.part(i).unlink()
         file = self._read(path)
         if file is None:
             raise FileFormatError(
@@ -263,7 +293,8 @@ class DatasetWriter:
             "checksum": file.metadata["checksum"],
         }
 
-    def _renumber(self, part: ArrayFile, known: ArrayFile) -> dict[str, Any]:
+    @staticmethod
+    def _renumber(part: ArrayFile, known: ArrayFile, joint: dict[str, Vocabulary]) -> dict[str, Any]:
         """The arrays of a part with the ids of all; where other parts have arrays that it lacks, these are added."""
         dataset, annotation = read_shard(part.arrays)
         kinds = known.metadata["kinds"]
@@ -276,8 +307,7 @@ class DatasetWriter:
                 features = FeatureList(
                     np.zeros(dataset.n_positions + 1, np.int64), np.zeros(0, np.int32), None
                 )
-            own, joint = vocabulary_of(part, prefix), vocabulary_of(known, prefix)
-            remap = joint.extend(own, np.zeros(len(own), np.bool_))
+            remap = joint[prefix].find(vocabulary_of(part, prefix))
             ptr, ids, values = _core.renamed_features(*features, remap)
             if values is None and f"{stem}_values" in kinds:
                 values = np.ones(len(ids))
@@ -302,18 +332,34 @@ class DatasetWriter:
         return arrays
 
 
-def encode_part(chunk: list[Pair], settings: EncodingSettings, n_threads: int = 1) -> ArrayFile:
+def skip_sequences(shards: Iterable[ColumnRows], skipped: int) -> Iterator[ColumnRows]:
+    """The shards after the first sequences, which are whole shards."""
+    for rows in shards:
+        if skipped > 0:
+            skipped -= len(rows)
+        else:
+            yield rows
+
+
+def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_threads: int = 1) -> ArrayFile:
     """The sequences of a shard, with a vocabulary and labels of their own: step 1, on any machine."""
-    X, y = [x for x, _ in chunk], [labels for _, labels in chunk]
-    n_columns = None if settings.features is None else count_columns(X)[1]
-    encoder = Encoder(settings.template_for(n_columns))
-    dataset = encoder.fit_encode(X, n_threads)
-    gold = check_lists(y, dataset.sequence_ptr)
-    try:
-        labels = Labels.learn(gold)
-    except EmptyDataError:  # of this part
-        labels = Labels(())
-    annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
+    if isinstance(shard, ColumnRows):
+        encoder = Encoder(settings.template_for(shard.n_columns))
+        dataset = encoder.fit_encode(shard, n_threads)
+        values, ids = shard.label_ids
+        labels = Labels.learn([values])
+        annotation = Annotation(labels.encode([values], [len(values)]).labels[ids])
+    else:
+        X, y = [x for x, _ in shard], [labels for _, labels in shard]
+        n_columns = None if settings.features is None else count_columns(X)[1]
+        encoder = Encoder(settings.template_for(n_columns))
+        dataset = encoder.fit_encode(X, n_threads)
+        gold = check_lists(y, dataset.sequence_ptr)
+        try:
+            labels = Labels.learn(gold)
+        except EmptyDataError:  # of this part
+            labels = Labels(())
+        annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
     arrays = shard_arrays(dataset, annotation)
     for prefix, vocabulary, features in (
         ("", encoder.vocabulary, dataset.states),

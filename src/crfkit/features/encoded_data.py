@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from crfkit import _core
-from crfkit.data import EncodedDataset, find_separator, read_pairs
+from crfkit.data import EncodedDataset, find_separator
 from crfkit.errors import ArgumentError
-from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, DatasetWriter, EncodingSettings
-from crfkit.features.pair_sources import Pair, PairSource, file_source
+from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, Counted, DatasetWriter, EncodingSettings
+from crfkit.features.pair_sources import Pair, PairSource, file_source, read_row_shards
 from crfkit.features.presets import PRESETS
 from crfkit.features.templates import Template
 
@@ -21,12 +21,13 @@ def encode_sources(
     settings: EncodingSettings,
     *,
     stage: Callable[[str], None] = lambda _: None,
-    counted: Callable[[Iterable[Pair]], Iterable[Pair]] = iter,
+    counted: Counted = lambda items, _: items,
     n_threads: int | None = None,
 ) -> EncodedDataset:
     """Encode sequences into the folder `out`, or finish what a killed run has begun there.
 
-    `stage` gets what is being done as text, and sequences that are read pass through `counted` one by one.
+    `stage` gets what is being done as text, and what is read passes through `counted`: sequences one by one, or shards, with
+    a function that says how many sequences each has.
     """
     if isinstance(settings.features, str) and settings.features not in PRESETS:
         raise ArgumentError(
@@ -54,9 +55,10 @@ def encode_files(
 
     `features` is a template, or the name of a preset. Features that stand at fewer than `min_count` positions are left out.
     A shard has at most `shard_size` positions of one file. `label_column` and `separator` as in `crfkit.data.read_pairs`.
+    Files are read, and features made, by the core, on `n_threads` threads; ids do not depend on their number.
     """
     reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
-    sources = [file_source(path, partial(read_pairs, path, **reading)) for path in files]
+    sources = [file_source(path, partial(read_row_shards, path, **reading)) for path in files]
     if sources and separator is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(sources[0].name)}
     return encode_sources(

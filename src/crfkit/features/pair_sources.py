@@ -3,33 +3,75 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from crfkit.data import ArrayFile, make_read_error
-from crfkit.errors import ArgumentError
+from crfkit.errors import ArgumentError, FileFormatError
+from crfkit.features.column_rows import ColumnRows
 from crfkit.features.shards import ShardCutter
+
+T = TypeVar("T")
 
 Pair = tuple[Any, Any]  # the positions of a sequence, and their labels
 
 
 class PairSource(NamedTuple):
-    """Something that gives sequences with their labels, as a file does; no shard has those of two."""
+    """Something that gives sequences with their labels, as a file does; no shard has those of two.
+
+    One of `read`, `rows` and `parts` says how.
+    """
 
     name: str
-    read: Callable[[], Iterable[Pair]]
+    read: Callable[[], Iterable[Pair]] = tuple
     identity: Any = None  # JSON value that tells whether it is the same one when a killed run goes on
     parts: Callable[[], Iterable[ArrayFile]] | None = (
         None  # its sequences as another machine has encoded them
     )
+    rows: Callable[[int, int], Iterable[ColumnRows]] | None = (
+        None  # those of a column file, by the shard size and the number of threads: see `read_row_shards`
+    )
 
 
-def file_source(path: str | os.PathLike[str], read: Callable[[], Iterable[Pair]]) -> PairSource:
-    """A file, which is the same one as long as its size and its time of change are."""
+def file_source(path: str | os.PathLike[str], rows: Callable[[int, int], Iterable[ColumnRows]]) -> PairSource:
+    """A column file, which is the same one as long as its size and its time of change are."""
     try:
         found = Path(path).stat()
     except OSError as error:
         raise make_read_error(path, error) from None
-    return PairSource(os.fspath(path), read, [found.st_size, found.st_mtime_ns])
+    return PairSource(os.fspath(path), identity=[found.st_size, found.st_mtime_ns], rows=rows)
+
+
+def read_row_shards(
+    path: str | os.PathLike[str],
+    shard_size: int,
+    n_threads: int | None = None,
+    *,
+    label_column: int = -1,
+    separator: str | None = None,
+) -> Iterator[ColumnRows]:
+    """The shards of a column file with labels, read by the core; the errors are those of `crfkit.data.read_pairs`."""
+    for rows in ColumnRows.read_shards(path, shard_size, separator=separator, n_threads=n_threads):
+        n_columns = rows.n_columns
+        if n_columns < 2 or not -n_columns <= label_column < n_columns:
+            raise FileFormatError(
+                f"{rows.place(0)}: found {n_columns} column{'s' * (n_columns != 1)}, "
+                f"expected input columns and the label in column {label_column}"
+            )
+        labelled = rows.with_labels(label_column)
+        if (empty := labelled.find_label("")) is not None:
+            raise FileFormatError(f"{rows.place(*empty)}: the label is empty, expected one for every word")
+        yield labelled
+
+
+def mark_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """The items, and whether each is the last one."""
+    some, held = False, None
+    for item in items:
+        if some:
+            yield cast(T, held), False
+        some, held = True, item
+    if some:
+        yield cast(T, held), True
 
 
 def cut_pairs(pairs: Iterable[Pair], shard_size: int) -> Iterator[tuple[list[Pair], bool]]:
