@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from crfkit import CRF, LBFGS, Chain, TagDictionary, Template, load
 from crfkit.errors import ArgumentError, FeatureError
+from crfkit.features.facets import Facets
 from crfkit.models import heaviest_features, transition_weights
 from crfkit.models.training.training_set import TrainingInput
 
@@ -35,6 +36,10 @@ def trained(**parameters: Any) -> CRF:
 
 def kinds(label: str) -> dict[str, str]:
     return {"pos": label[0], "case": label[-1]}
+
+
+def enumerate_characters(label: str) -> list[tuple[str, str]]:
+    return [(str(place), character) for place, character in enumerate(label) if character != "-"]
 
 
 def test_words_have_only_labels_of_the_dictionary() -> None:
@@ -78,6 +83,25 @@ def test_facets_share_weights() -> None:
     assert {("3=n", "3=n"), ("lsfn", "asfn"), (None, "lsfn")} <= arcs
 
 
+def test_whole_labels_stand_beside_facets() -> None:
+    crf = trained(tag_dictionary=None, facets="characters+labels")
+    names = {weight.feature.rpartition(" [")[2] for weight in heaviest_features(crf, "nsfn", 1000)}
+    assert names == {"0=n]", "1=s]", "2=f]", "3=n]", "whole label=nsfn]"}
+    listed = {label: {**dict(enumerate_characters(label)), "all": label} for label in crf.classes_}
+    own = trained(tag_dictionary=None, facets=listed)
+    for one, other in zip(crf.predict_marginals(X), own.predict_marginals(X), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+def test_whole_labels_alone_are_no_facets() -> None:
+    assert Facets.find(["NN", "VB"], "auto+labels") is None
+    found = Facets.find(["n-s", "v--"], "auto+labels")
+    assert found is not None
+    assert found.of(["n-s", "v--"])["v--"] == {"0": "v", "whole label": "v--"}
+    with pytest.raises(ArgumentError, match="facets"):
+        Facets.build(["NN", "VB"], "+labels")
+
+
 @pytest.mark.parametrize("dictionary", [None, TagDictionary.from_data(X, y, min_count=2, ending_count=1)])
 def test_all_pairs_are_those_of_facets_that_positions_may_have(dictionary: TagDictionary | None) -> None:
     crf = CRF(SOFT, all_possible_states=True, facets="characters", tag_dictionary=dictionary)
@@ -95,7 +119,7 @@ def test_all_pairs_are_those_of_facets_that_positions_may_have(dictionary: TagDi
             assert found == sorted(expected)
 
 
-@pytest.mark.parametrize("facets", [False, "auto", "characters", kinds])
+@pytest.mark.parametrize("facets", [False, "auto", "characters", "auto+labels", kinds])
 @pytest.mark.parametrize("dictionary", [False, True, TagDictionary.from_data(X, y, min_count=1)])
 def test_models_are_saved_with_them(facets: Any, dictionary: Any, tmp_path: Path) -> None:
     crf = trained(facets=facets, tag_dictionary=dictionary)

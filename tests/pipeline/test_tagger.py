@@ -92,7 +92,8 @@ def test_joint_labels_are_split_and_joined() -> None:
     word = TRAIN[0].words[2]
     assert columns.join(word) == "VERB\tNumber=Sing|Person=3"
     assert columns.split(columns.join(word)) == {"upos": "VERB", "feats": "Number=Sing|Person=3"}
-    assert columns.facets(columns.join(word)) == {"upos": "VERB", "feats Number": "Sing", "feats Person": "3"}
+    components = {"upos": "VERB", "feats Number": "Sing", "feats Person": "3"}
+    assert columns.facets(columns.join(word)) == components | {"whole label": columns.join(word)}
     assert TagColumns.parse("upos").join(word) == "VERB"
 
 

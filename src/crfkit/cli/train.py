@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from crfkit.features import Template
     from crfkit.models import CRF
 
+_FACETS = ("auto", "characters", "features", "parts")
 _OR_PRESET = "  [default: the preset's, else {}]"
 
 
@@ -184,7 +185,7 @@ def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
 )
 @click.option(
     "--facets",
-    type=click.Choice(["auto", "characters", "features", "parts", "none"]),
+    type=click.Choice([name + end for end in ("", "+labels") for name in _FACETS] + ["none"]),
     help=f"What labels are made of, so that they share weights.{_OR_PRESET.format('none')}",
 )
 @click.option(

@@ -11,7 +11,16 @@ from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings, encode_part
 from crfkit.features.encoded_data import encode_files, encode_pairs, encode_sources
 from crfkit.features.encoding import Encoder
-from crfkit.features.facets import NAMED_FACETS, Facets, FacetsOf, guess_facets
+from crfkit.features.facets import (
+    LABEL_KIND,
+    NAMED_FACETS,
+    WITH_LABELS,
+    Facets,
+    FacetsOf,
+    guess_facets,
+    is_facet_name,
+    list_facet_names,
+)
 from crfkit.features.factor_data import GraphAnswers, check_possible, graph_loss, read_outputs, scored_graph
 from crfkit.features.factor_map import FactorKind, FactorMap, learn_factors
 from crfkit.features.feature_map import FeatureMap
@@ -91,6 +100,7 @@ __all__ = [
     "COLUMNS",
     "ENCODED_SHARD_SIZE",
     "FEATURE_SET",
+    "LABEL_KIND",
     "NAMED_FACETS",
     "NAMED_LINE",
     "OFF_PATH",
@@ -98,6 +108,7 @@ __all__ = [
     "PRESETS",
     "SHARD_SIZE",
     "UNKNOWN",
+    "WITH_LABELS",
     "WORD_COST",
     "Annotation",
     "ArcMap",
@@ -187,12 +198,14 @@ __all__ = [
     "graph_loss",
     "guess_facets",
     "import_path",
+    "is_facet_name",
     "join_fields",
     "known_trees",
     "labels_of",
     "learn_clusters",
     "learn_factors",
     "lift_crossing_arcs",
+    "list_facet_names",
     "load_function",
     "open_resource",
     "path_numbers",

@@ -22,6 +22,8 @@ from crfkit.features.wording import shorten
 
 NOTHING = "-_."  # characters of a positional tag that say nothing
 AUTO = "auto"  # by the look of the labels
+WITH_LABELS = "+labels"  # behind a name: the label itself is one more facet
+LABEL_KIND = "whole label"
 SHORTEST = 3  # characters of tags that are taken for positional ones
 _BETWEEN_PARTS = re.compile(r"[:|]")
 
@@ -53,8 +55,8 @@ class Facets:
         """The facets of labels.
 
         `how` is "characters" (one kind for each place of a positional tag; `-`, `_` and `.` say nothing), "features"
-        (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`; one kind for each place), a function that gives {kind: value}
-        for a label, or {label: {kind: value}}.
+        (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`; one kind for each place), one of these with "+labels" behind it
+        (the label itself is one more facet), a function that gives {kind: value} for a label, or {label: {kind: value}}.
 
         >>> Facets.build(["n-s", "v-p"], "characters").names
         ('0=n', '0=v', '2=p', '2=s')
@@ -82,7 +84,10 @@ class Facets:
     def find(cls, labels: Iterable[Hashable], how: object) -> "Facets | None":
         """The facets of labels, as `build` makes them; None where `how` is None or False, or "auto" finds none."""
         labels = list(labels)
-        chosen: Any = guess_facets(labels) if how == AUTO else how
+        chosen: Any = how
+        if isinstance(how, str) and how.removesuffix(WITH_LABELS) == AUTO:
+            guessed = guess_facets(labels)
+            chosen = None if guessed is None else guessed + how.removeprefix(AUTO)
         return None if chosen is None or chosen is False else cls.build(labels, chosen)
 
     def of(self, labels: Sequence[Hashable]) -> dict[Hashable, dict[str, str]]:
@@ -133,12 +138,12 @@ def _maker(how: str | Mapping[Any, Mapping[str, str]] | FacetsOf) -> FacetsOf:
         return lambda label: how.get(label, {})
     if callable(how):
         return how
-    try:
-        return NAMED_FACETS[how]
-    except (KeyError, TypeError):
+    components = NAMED_FACETS.get(how.removesuffix(WITH_LABELS)) if isinstance(how, str) else None
+    if components is None:
         raise ArgumentError(
-            f'facets is {shorten(how)}, expected "characters", "features", "parts", a function of a label or a dict'
-        ) from None
+            f"facets is {shorten(how)}, expected {list_facet_names(auto=False)}, a function of a label or a dict"
+        )
+    return components if how in NAMED_FACETS else lambda label: {**components(label), LABEL_KIND: label}
 
 
 def _characters(label: Hashable) -> dict[str, str]:
@@ -166,6 +171,17 @@ NAMED_FACETS: Mapping[str, FacetsOf] = MappingProxyType(
     {"characters": _characters, "features": _features, "parts": _parts}
 )
 """Functions that read the facets off a label, by name."""
+
+
+def is_facet_name(how: object) -> bool:
+    """Whether it names facets: one of `NAMED_FACETS` or "auto", with "+labels" behind it or without."""
+    return isinstance(how, str) and how.removesuffix(WITH_LABELS) in (*NAMED_FACETS, AUTO)
+
+
+def list_facet_names(*, auto: bool = True) -> str:
+    """The names for an error message."""
+    names = ", ".join(f'"{name}"' for name in (*NAMED_FACETS, *([AUTO] if auto else [])))
+    return f'{names} (each also with "{WITH_LABELS}" behind it)'
 
 
 def guess_facets(labels: Sequence[Hashable]) -> str | None:

@@ -76,8 +76,9 @@ class CRF(SequenceModel[Label], Generic[Label]):
     all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen
     min_count : features seen at fewer positions are left out
     facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
-        "features" (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`), "auto" (one of these by the look of the labels), a
-        function that gives {kind: value} for a label, or {label: {kind: value}}; False: none, whatever the preset says
+        "features" (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`), "auto" (one of these by the look of the labels), each
+        also with "+labels" behind it (weights for whole labels beside these), a function that gives {kind: value} for a
+        label, or {label: {kind: value}}; False: none, whatever the preset says
     tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
         no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it. False: none.
     resources : {name: `Lexicon`, `Clusters` or `WordVectors`} that the macros `%in`, `%cluster` and `%vector` of a template

@@ -10,7 +10,6 @@ import numpy as np
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import (
     COLUMNS,
-    NAMED_FACETS,
     NAMED_LINE,
     PRESETS,
     Clusters,
@@ -23,6 +22,8 @@ from crfkit.features import (
     Template,
     check_resources,
     count_columns,
+    is_facet_name,
+    list_facet_names,
     preset,
     resource_lines,
 )
@@ -90,11 +91,10 @@ class CRFSettings:
                 "all_possible_states and min_count are about counted features, not about feature functions"
             )
         facets, dictionary = self.facets, self.tag_dictionary
-        named = (None, False, AUTO, *NAMED_FACETS)
-        if not (isinstance(facets, Mapping) or callable(facets) or facets in named):
-            known = ", ".join(f'"{name}"' for name in (*NAMED_FACETS, AUTO))
+        absent = facets is None or facets is False
+        if not (absent or isinstance(facets, Mapping) or callable(facets) or is_facet_name(facets)):
             raise ArgumentError(
-                f"facets is {facets!r}, expected None, False, {known}, a dict or a function of a label"
+                f"facets is {facets!r}, expected None, False, {list_facet_names()}, a dict or a function of a label"
             )
         if not (dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)):
             raise ArgumentError(

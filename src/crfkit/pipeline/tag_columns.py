@@ -10,6 +10,7 @@ from typing import Any
 
 from crfkit.data import Sentence, Word
 from crfkit.errors import ArgumentError
+from crfkit.features import LABEL_KIND
 
 NAMES = ("upos", "xpos", "feats")
 UNKNOWN = "_"  # a tag that is not given; in FEATS it says that a word has none
@@ -52,8 +53,8 @@ class TagColumns:
         return dict(zip(self.names, label.split("\t"), strict=True))
 
     def facets(self, label: str) -> dict[str, str]:
-        """What a label is made of, as `CRF(facets=…)` takes it: UPOS, XPOS, and each of the FEATS."""
-        found = {}
+        """What a label is made of, as `CRF(facets=…)` takes it: UPOS, XPOS, each of the FEATS, and the whole."""
+        found = {LABEL_KIND: label}
         for name, value in self.split(label).items():
             if name != "feats":
                 found[name] = value

@@ -8,12 +8,13 @@ import numpy as np
 
 from crfkit.errors import FileFormatError
 from crfkit.features import (
-    NAMED_FACETS,
     PRESETS,
+    WITH_LABELS,
     TagDictionary,
     Template,
     WapitiPatterns,
     WapitiTokens,
+    is_facet_name,
     preset,
 )
 from crfkit.models.files.file_arrays import setting
@@ -123,8 +124,9 @@ def name_or_listed(value: Any) -> str | bool | None:
 def facets_from_json(settings: dict[str, Any], facets: dict[Hashable, dict[str, str]] | None) -> Any:
     """The parameter `facets`; `facets` are those of the trained model."""
     name = setting(settings, "facets", (str, bool, type(None)))
-    fits = name == AUTO or (not name) == (facets is None)  # "auto" may have found none
-    if not fits or name not in (None, False, AUTO, _LISTED, *NAMED_FACETS):
+    by_look = isinstance(name, str) and name.removesuffix(WITH_LABELS) == AUTO  # may have found none
+    named = name in (None, False, _LISTED) or is_facet_name(name)
+    if not named or not (by_look or (not name) == (facets is None)):
         raise FileFormatError("its facets and its setting 'facets' do not go together")
     return facets if name == _LISTED else name
 
