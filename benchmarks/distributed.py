@@ -149,10 +149,14 @@ def best(runs: Sequence[Run]) -> Run:
     )
 
 
-def run_all(plan: Plan) -> list[Run]:
-    """All runs, in turn, so that a load on the machine meets all of them."""
+def load_data(plan: Plan) -> tuple[Any, Any]:
+    """The sequences and their labels."""
     X, y = load(TASKS["chunk"], "train", plan.part)
-    data = X * plan.copies, y * plan.copies
+    return X * plan.copies, y * plan.copies
+
+
+def run_all(plan: Plan, data: tuple[Any, Any]) -> list[Run]:
+    """All runs, in turn, so that a load on the machine meets all of them."""
     found: dict[int, list[Run]] = {}
     for _ in range(plan.repeats):
         for n_workers in (0, *plan.workers):
@@ -178,6 +182,20 @@ def table(runs: Sequence[Run]) -> str:
     return "\n".join(lines)
 
 
+def check_bits(runs: Sequence[Run]) -> None:
+    """Stops where a run has other weights than the others."""
+    if len({run.digest for run in runs}) > 1:
+        raise SystemExit(f"the runs have different bits: {[run.digest for run in runs]}")
+
+
+def write_report(folder: Path, plan: Plan, runs: Sequence[Run]) -> None:
+    """The runs as JSON and as Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    report = {"machine": machine(), "plan": asdict(plan), "runs": [asdict(run) for run in runs]}
+    (folder / "distributed.json").write_text(json.dumps(report, indent=1) + "\n")
+    (folder / "distributed.md").write_text(table(runs) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run all and write the table."""
     parser = argparse.ArgumentParser(
@@ -192,15 +210,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     plan = QUICK if given.quick else Plan()
     changes = {name: getattr(given, name) for name in ("copies", "repeats") if getattr(given, name)}
     plan = Plan(**{**asdict(plan), **changes})
-    runs = run_all(plan)
-    if len({run.digest for run in runs}) > 1:
-        raise SystemExit(f"the runs have different bits: {[run.digest for run in runs]}")
-    text = table(runs)
-    print(text)
-    given.out.mkdir(parents=True, exist_ok=True)
-    report = {"machine": machine(), "plan": asdict(plan), "runs": [asdict(run) for run in runs]}
-    (given.out / "distributed.json").write_text(json.dumps(report, indent=1) + "\n")
-    (given.out / "distributed.md").write_text(text + "\n")
+    runs = run_all(plan, load_data(plan))
+    check_bits(runs)
+    print(table(runs))
+    write_report(given.out, plan, runs)
 
 
 if __name__ == "__main__":

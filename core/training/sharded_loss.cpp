@@ -164,15 +164,20 @@ double* TreeSum::next() {
     return next_.vector.data();
 }
 
-// As a binary counter counts: two partial sums of equally many shards become one.
+// A node of the tree is the sum of its two halves as soon as its last shard is there.
 void TreeSum::add(double value) {
-    next_.n_shards = 1;
     next_.value = value;
     partials_.push_back(std::move(next_));
     next_ = {};
-    while (partials_.size() > 1 &&
-           partials_[partials_.size() - 2].n_shards == partials_[partials_.size() - 1].n_shards)
-        merge_last_two();
+    const std::int64_t shard = n_added_++;
+    std::int64_t begin = 0, end = n_shards_, n_complete = 0;  // nodes that end with this shard
+    while (end - begin > 1) {
+        const std::int64_t middle = begin + (end - begin + 1) / 2;
+        const bool second_half = shard >= middle;
+        n_complete = second_half ? n_complete + 1 : 0;
+        (second_half ? begin : end) = middle;
+    }
+    for (; n_complete > 0; --n_complete) merge_last_two();
 }
 
 void TreeSum::merge_last_two() {
@@ -185,12 +190,10 @@ void TreeSum::merge_last_two() {
         for (std::int64_t d = i * piece; d < end; ++d) first.vector[d] += last.vector[d];
     });
     first.value += last.value;
-    first.n_shards += last.n_shards;
     unused_.push_back(std::move(last.vector));
 }
 
 double TreeSum::finish(double* out) {
-    while (partials_.size() > 1) merge_last_two();
     std::copy_n(partials_[0].vector.data(), n_weights_, out);
     return partials_[0].value;
 }
@@ -227,7 +230,7 @@ void ShardedLoss::settle(std::int64_t i) {
 double ShardedLoss::add_shards(const std::function<double(DataLoss&, double*)>& answer, double* out) {
     const std::int64_t n = n_shards();
     if (n == 1) return answer(*open(0), out);
-    TreeSum sum(n_weights, n_threads);
+    TreeSum sum(n, n_weights, n_threads);
     for (std::int64_t i = 0; i < n; ++i) {
         check_interruption();
         const auto shard = open(i);

@@ -1,7 +1,7 @@
 // The loss of a data set that is cut into shards: whole sequences, consecutive, cut by the data alone.
 //
 //   loss = loss of shard 0 + … + loss of shard n − 1, added in a fixed binary tree:
-//   sum[0, n) = sum[0, m) + sum[m, n),   m the largest power of two below n
+//   sum[0, n) = sum[0, m) + sum[m, n),   m half of n, rounded up
 //
 // Values, gradients and Hessian–vector products follow it. So their bits depend on the shards alone: not on
 // threads, on where the data lie, or on who evaluates which shard.
@@ -51,30 +51,31 @@ class ShardsInMemory final : public ShardLosses {
     std::vector<std::int64_t> shard_ptr_;
 };
 
-// Adds up values and vectors [D] in the order above, one after the other, with log2(n) partial sums in
-// memory.
+// Adds up values and vectors [D] of n shards in the order above, one after the other, with log2(n) + 1
+// partial sums in memory.
 class TreeSum {
   public:
-    TreeSum(std::int64_t n_weights, int n_threads) : n_weights_(n_weights), n_threads_(n_threads) {}
+    TreeSum(std::int64_t n_shards, std::int64_t n_weights, int n_threads)
+        : n_shards_(n_shards), n_weights_(n_weights), n_threads_(n_threads) {}
 
     // The vector [D] of what comes next, to be filled.
     double* next();
     // Adds it, with its value.
     void add(double value);
-    // The sum of all: fills out [D], and returns the sum of the values. There must be one at least.
+    // The sum of all n, which were added: fills out [D], and returns the sum of the values.
     double finish(double* out);
 
   private:
     struct Partial {
-        std::int64_t n_shards = 0;
         double value = 0;
         Buffer<double> vector;
     };
     void merge_last_two();
 
-    const std::int64_t n_weights_;
+    const std::int64_t n_shards_, n_weights_;
     const int n_threads_;
-    std::vector<Partial> partials_;  // of 2^k shards each, k descending
+    std::int64_t n_added_ = 0;
+    std::vector<Partial> partials_;  // of consecutive nodes of the tree
     Partial next_;
     std::vector<Buffer<double>> unused_;
 };

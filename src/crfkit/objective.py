@@ -25,7 +25,7 @@ Summand = TypeVar("Summand", float, Float64s)
 def add_in_tree(parts: Sequence[Summand]) -> Summand:
     """The sum of what shards give (values, gradients, Hessian–vector products), in the order that is the same everywhere.
 
-    It is a binary tree that the number n of the parts alone decides: with m the largest power of two below n,
+    It is a binary tree that the number n of the parts alone decides: with m half of n, rounded up,
 
         sum(parts[:n]) = sum(parts[:m]) + sum(parts[m:])
 
@@ -33,7 +33,7 @@ def add_in_tree(parts: Sequence[Summand]) -> Summand:
     """
     if len(parts) == 1:
         return parts[0]
-    m = 1 << ((len(parts) - 1).bit_length() - 1)
+    m = (len(parts) + 1) // 2
     return add_in_tree(parts[:m]) + add_in_tree(parts[m:])
 
 

@@ -57,7 +57,11 @@ def kill_when_it_computes(process: subprocess.Popen[bytes], started: Path) -> th
     return thread
 
 
-def test_a_worker_that_is_killed_while_it_computes_is_replaced(processes: Processes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fan_out", [1, 4])  # another worker notices that it is gone, or the client
+def test_a_worker_that_is_killed_while_it_computes_is_replaced(
+    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fan_out: int
+) -> None:
+    monkeypatch.setattr("crfkit.distributed.remote_loss.FAN_OUT", fan_out)
     started = tmp_path / "started"
     started.mkdir()
     source = Source(n=6, options={"pause": 0.3, "started": started})
@@ -85,6 +89,7 @@ def test_a_scheduler_that_is_gone_is_an_error(processes: Processes) -> None:
     loss = RemoteLoss(Cluster(client, timeout=3), source)
     assert same(loss.evaluate(W), source.expect(W))
     processes.scheduler.kill()
+    time.sleep(1.1)  # after which the workers are looked up again; until then they answer without a scheduler
     began = time.monotonic()
     with pytest.raises(SchedulerLostError, match=r"has not answered for 3 seconds"):
         loss.evaluate(-W)

@@ -45,6 +45,22 @@ def test_optimizers_have_the_bits_of_one_process(client: Any, settings: dict[str
     assert together.predict(X) == alone.predict(X)
 
 
+@pytest.mark.parametrize("case", ["from worker to worker", "by way of the scheduler"])
+@pytest.mark.parametrize(
+    "optimizer", [LBFGS(max_iterations=6), TRON(max_iterations=3)], ids=["lbfgs", "tron"]
+)
+def test_messages_have_the_bits_of_one_process(
+    client: Any, monkeypatch: pytest.MonkeyPatch, case: str, optimizer: Any
+) -> None:
+    if case == "from worker to worker":
+        monkeypatch.setattr("crfkit.distributed.remote_loss.FAN_OUT", 1)
+    else:
+        monkeypatch.setattr(Cluster, "_reach", lambda self, workers: None)
+    alone = CRF(optimizer=optimizer).fit(X, y, shard_size=50)
+    together = fit(client, CRF(optimizer=optimizer), (X, y), shard_size=50)
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+
+
 @pytest.mark.parametrize(
     "structure",
     [Chain(bigrams="observed"), Patterns(["B-X I-X O"]), Segments()],

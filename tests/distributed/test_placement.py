@@ -15,7 +15,7 @@ def tree_text(begin: int, end: int) -> str:
     """The order of additions by its definition."""
     if end - begin == 1:
         return f"{begin}"
-    m = max(2**k for k in range(20) if 2**k < end - begin)
+    m = -(-(end - begin) // 2)
     return f"({tree_text(begin, begin + m)}+{tree_text(begin + m, end)})"
 
 
@@ -98,3 +98,24 @@ def test_threads_of_a_worker_have_equal_parts() -> None:
     placed = dict.fromkeys(range(9), "a")
     slots: list[Any] = slots_of(placed, costs, {"a": 3})
     assert slots == [("a", i // 3) for i in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("n_shards", "n_workers"), [(8, 2), (26, 1), (26, 2), (26, 4), (100, 4), (100, 8), (1000, 16)]
+)
+def test_workers_of_equal_speed_have_one_node_each(n_shards: int, n_workers: int) -> None:
+    threads = {f"w{i}": 1 for i in range(n_workers)}
+    costs = [1.0] * n_shards
+    tree = sum_tree(slots_of(assign(costs, threads, {}), costs, threads))
+    leaves = list(tree.leaves())
+    assert [leaf.slot for leaf in leaves] == [(worker, 0) for worker in threads]
+    assert max(leaf.end - leaf.begin for leaf in leaves) == -(-n_shards // n_workers)
+    assert [part.worker for part in tree.split(4)] == list(threads)[:: max(n_workers // 4, 1)]
+
+
+def test_a_node_is_split_where_most_shards_are() -> None:
+    tree = sum_tree([("a", 0), ("b", 0), ("c", 0), ("c", 0), ("d", 0)])
+    assert [(part.begin, part.end) for part in tree.split(3)] == [(0, 2), (2, 3), (3, 5)]
+    assert [(part.begin, part.end) for part in tree.split(9)] == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+    assert [part.worker for part in tree.split(2)] == ["a", "c"]
+    assert tree.split(1) == [tree]

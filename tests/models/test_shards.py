@@ -92,11 +92,12 @@ def test_the_order_of_sums_is_that_of_the_tree(n_shards: int) -> None:
     assert np.array_equal(whole.hessian_vector(w, v), add_in_tree(products))
 
 
-def test_the_tree_splits_at_the_largest_power_of_two() -> None:
+def test_the_tree_splits_in_the_middle() -> None:
     parts = (10.0 ** np.array([16, 0, -16, 3, 1, -3, 16])).tolist()
     a, b, c, d, e, f, g = parts
     assert add_in_tree(parts) == ((a + b) + (c + d)) + ((e + f) + g)
-    assert add_in_tree(parts[:6]) == ((a + b) + (c + d)) + (e + f)
+    assert add_in_tree(parts[:6]) == ((a + b) + c) + ((d + e) + f)
+    assert add_in_tree(parts[:5]) == ((a + b) + c) + (d + e)
     assert add_in_tree(parts[:3]) == (a + b) + c
 
 

@@ -14,6 +14,8 @@ from typing import Any
 from uuid import uuid4
 
 from dask.delayed import Delayed
+from distributed.actor import ProxyRPC
+from distributed.client import _wait
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
@@ -36,6 +38,7 @@ POLL = 0.5  # seconds between looks at the workers while an answer is awaited
 ATTEMPTS = 8  # to compute something, while workers are lost
 RETRIES = 2  # of a task that failed, on any worker
 AHEAD = 2  # tasks for each thread that are under way
+REACH = 5.0  # seconds to connect to a worker, before messages to it pass through the scheduler
 IMPORT = 60.0  # seconds for another machine to import crfkit, which may be slow the first time
 # What is raised when the connection to the scheduler goes away.
 GONE = (
@@ -65,6 +68,7 @@ class Cluster:
         self._address = _address(client)
         self._machines: dict[str, Machine] = {}  # workers that were asked, by address
         self._excluded: dict[str, BaseException] = {}
+        self._reached: set[str] = set()  # workers that this process can connect to
         self._threads: dict[str, int] = {}
         self._n_kinds = 1  # of processors, until now
         self._looked = -1.0
@@ -111,6 +115,26 @@ class Cluster:
                 raise
             raise WorkersLostError(f"{type(error).__name__}: {error}") from None
 
+    def wait_for(self, futures: Sequence[Future], needs: Collection[str]) -> None:
+        """Until tasks have ended, with or without an error. WorkersLostError as soon as a worker that they need is gone."""
+        try:
+            self.wait(_wait(list(futures)), needs)
+        except (WorkersLostError, SchedulerLostError, NoWorkersError):
+            raise
+        except GONE as error:
+            raise WorkersLostError(f"{type(error).__name__}: {error}") from None
+
+    def error_of(self, future: Future) -> BaseException:
+        """What a task that failed has raised; WorkersLostError where workers were lost over and over again."""
+        error: BaseException = self.wait(future._exception())
+        if isinstance(error, KilledWorker):
+            raise WorkersLostError(f"{type(error).__name__}: {error}")
+        return error
+
+    def connection(self, worker: str) -> Any:
+        """What sends messages to a worker: directly, or by way of the scheduler where the worker cannot be reached."""
+        return self.client.rpc(worker) if worker in self._reached else ProxyRPC(self.client.scheduler, worker)
+
     def map_tasks(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], shared: Any = None
     ) -> Iterator[Any]:
@@ -156,7 +180,10 @@ class Cluster:
     def send(self, thing: Any, worker: str) -> Future:
         """A thing in the memory of a worker."""
         try:
-            sent = self.wait(self.client._scatter([thing], workers=[worker], hash=False), [worker])
+            direct = worker in self._reached
+            sent = self.wait(
+                self.client._scatter([thing], workers=[worker], hash=False, direct=direct), [worker]
+            )
         except (KeyError, ValueError, *GONE) as error:  # no such worker
             raise WorkersLostError(f"{worker}: {error}") from None
         except (TypeError, AttributeError, PicklingError) as error:
@@ -264,6 +291,7 @@ class Cluster:
         for worker, machine in self.run_on_workers(describe_machine, new).items():
             _check_version(f"the worker {worker}", machine)
             self._machines[worker] = machine
+        self._reach(new)
         kinds = {self._machines[worker].instruction_set for worker in workers if worker in self._machines}
         if len(kinds) > self._n_kinds:
             warnings.warn(
@@ -273,6 +301,23 @@ class Cluster:
                 stacklevel=2,
             )
         self._n_kinds = len(kinds)
+
+    def _reach(self, workers: Collection[str]) -> None:
+        """Find out which workers this process can connect to."""
+
+        async def reach(worker: str) -> None:
+            with suppress(OSError):
+                await asyncio.wait_for(self.client.rpc(worker).identity(), REACH)
+                self._reached.add(worker)
+
+        async def reach_all() -> None:
+            await asyncio.gather(*map(reach, workers))
+
+        self._ask(reach_all(), extra=REACH)
+        if far := sorted(set(workers) - self._reached):
+            logger.info(
+                "messages pass through the scheduler to workers that cannot be reached: %s", ", ".join(far)
+            )
 
 
 def _log(event: tuple[float, Any]) -> None:

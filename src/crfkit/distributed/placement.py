@@ -2,16 +2,19 @@
 
 The order of additions is a fixed binary tree, whoever computes what:
 
-    sum[0, n) = sum[0, m) + sum[m, n)        m: the largest power of two below n
+    sum[0, n) = sum[0, m) + sum[m, n)        m: half of n, rounded up
+
+So workers of equal speed, of which there are 2^k, have one node of the tree each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 Slot = tuple[str, int]  # the address of a worker, and the number of one of its threads
+TOLERANCE = 0.02  # of the share of a worker: so far may a cut be moved to where the tree has one
 
 
 class Node(NamedTuple):
@@ -29,17 +32,44 @@ class Node(NamedTuple):
         for child in self.children:
             yield from child.leaves()
 
+    @property
+    def worker(self) -> str:
+        """Who gives its sum: the worker of its first shard."""
+        return self.children[0].worker if self.slot is None else self.slot[0]
+
+    def split(self, n_parts: int) -> list[Node]:
+        """Nodes that it is the sum of, at most so many: those with the most shards are split as far as that goes."""
+        parts = [self]
+        while len(parts) < n_parts and any(part.children for part in parts):
+            largest = max((part for part in parts if part.children), key=lambda part: part.end - part.begin)
+            i = parts.index(largest)
+            parts[i : i + 1] = largest.children
+        return parts
+
 
 def sum_tree(owners: Sequence[Slot]) -> Node:
     """The tree over shards, of which slot `owners[i]` has shard i; shards of one slot are one leaf where the tree allows."""
     return _subtree(owners, 0, len(owners))
 
 
+def _middle(begin: int, end: int) -> int:
+    return begin + (end - begin + 1) // 2
+
+
 def _subtree(owners: Sequence[Slot], begin: int, end: int) -> Node:
     if all(owners[i] == owners[begin] for i in range(begin + 1, end)):
         return Node(begin, end, owners[begin])
-    middle = begin + (1 << (end - begin - 1).bit_length() - 1)
+    middle = _middle(begin, end)
     return Node(begin, end, None, (_subtree(owners, begin, middle), _subtree(owners, middle, end)))
+
+
+def _depth(cut: int, n_shards: int) -> int:
+    """How deep in the tree the node is whose halves a cut before this shard separates."""
+    begin, end, depth = 0, n_shards, 0
+    while end - begin > 1 and cut != (middle := _middle(begin, end)):
+        begin, end = (begin, middle) if cut < middle else (middle, end)
+        depth += 1
+    return depth
 
 
 def assign(
@@ -49,6 +79,9 @@ def assign(
 
     Runs of neighbouring shards go to one worker, so that most of their sums are added there.
     """
+    if not owners:
+        parts = _cut(range(len(costs)), costs, list(threads.values()))
+        return {shard: worker for worker, part in zip(threads, parts, strict=True) for shard in part}
     total = sum(costs)
     n_threads = sum(threads.values())
     share = {worker: total * n / n_threads for worker, n in threads.items()}
@@ -76,14 +109,35 @@ def _first_shard(worker: str, owners: Mapping[int, str], n_shards: int) -> tuple
     return min((shard for shard, owner in owners.items() if owner == worker), default=n_shards), worker
 
 
+def _cut(shards: Sequence[int], costs: Sequence[float], shares: Sequence[float]) -> list[Sequence[int]]:
+    """Ascending shards in consecutive parts of costs in proportion to `shares`, cut where the tree is, if that is near."""
+    ends = [0.0, *accumulate(costs[shard] for shard in shards)]
+    per_share = ends[-1] / sum(shares)
+    largest = max((costs[shard] for shard in shards), default=0.0)
+    cuts = [0]
+    for before, share in zip(accumulate(shares), shares, strict=True):
+        tolerance = max(largest / 2, TOLERANCE * share * per_share) * (1 + 1e-9)
+        near = [i for i in range(cuts[-1], len(ends)) if abs(ends[i] - before * per_share) <= tolerance] or [
+            cuts[-1]
+        ]
+        cuts.append(
+            min(near, key=lambda i: (_cut_depth(shards, i, len(costs)), abs(ends[i] - before * per_share)))
+        )
+    cuts[-1] = len(shards)
+    return [shards[begin:end] for begin, end in pairwise(cuts)]
+
+
+def _cut_depth(shards: Sequence[int], i: int, n_shards: int) -> int:
+    return _depth(shards[i] if i < len(shards) else shards[-1] + 1, n_shards)
+
+
 def slots_of(placed: Mapping[int, str], costs: Sequence[float], threads: Mapping[str, int]) -> list[Slot]:
     """The slot of each shard: a worker's shards, in order, in as many parts as it has threads."""
+    shards: dict[str, list[int]] = {worker: [] for worker in threads}
+    for shard in range(len(costs)):
+        shards[placed[shard]].append(shard)
     slots: dict[int, Slot] = {}
-    for worker, n in threads.items():
-        mine = [shard for shard in range(len(costs)) if placed[shard] == worker]
-        total = sum(costs[shard] for shard in mine)
-        before = [0.0, *accumulate(costs[shard] for shard in mine)]
-        for shard, cost in zip(mine, before, strict=False):
-            part = int((cost + costs[shard] / 2) * n / total) if total else 0
-            slots[shard] = (worker, min(part, n - 1))
+    for worker, mine in shards.items():
+        parts = _cut(mine, costs, [1.0] * threads[worker]) if mine else []
+        slots.update((shard, (worker, i)) for i, part in enumerate(parts) for shard in part)
     return [slots[shard] for shard in range(len(costs))]

@@ -1,0 +1,217 @@
+"""What a machine is like for `benchmarks.cluster_simulation`: computing, messages and the optimizer, measured one by one.
+
+    a pass in one process           at two sizes of shards: seconds for a position, and for a weight of each shard
+    two such passes side by side    how much longer each of them takes, as they share memory and caches
+    questions without work          to one worker, about vectors of several lengths: latency and bytes a second
+    the optimizer                   iterations on a function that costs nothing, with one thread and with all
+    an addition                     of two vectors
+
+Nothing is fitted to passes on several workers, which the simulation is compared with.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.distributed import Plan, Run, local_client, measure
+from crfkit import LBFGS
+from crfkit.arrays import Float64s
+from crfkit.objective import Objective, evaluate, python_loss
+
+SIZES = (1_000, 500_000, 2_000_000)  # of vectors in messages
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What the machines and the network are like."""
+
+    seconds_per_position: float  # value and gradient, one thread
+    per_shard: float  # seconds for each weight and shard: its gradient is cleared and added
+    latency: float  # seconds of a message
+    bandwidth: float  # bytes a second, of each machine
+    addition: float  # seconds for each weight of a sum of two vectors
+    optimizer: float  # seconds of the client for each weight and pass
+    optimizer_alone: float  # the same with one thread
+    contention: float = 1.0  # how much longer computing takes where several processes compute on one machine
+    cores: int | None = None  # that all workers share, as on one machine; None: each has its own
+
+
+class Nothing:
+    """A loss that is 0, and what makes it on a worker."""
+
+    def __init__(self, n_weights: int) -> None:
+        self.gradient = np.zeros(n_weights)
+
+    def evaluate(self, w: Any) -> tuple[float, Any]:
+        """No work."""
+        return 0.0, self.gradient
+
+    def hessian_vector(self, w: Any, v: Any) -> Any:
+        """No work."""
+        return self.gradient
+
+    def refine(self) -> bool:
+        """There is nothing to refine."""
+        return False
+
+    def __call__(self, context: Any, n_threads: int) -> tuple[Any, int]:
+        """The loss, and its bytes."""
+        return python_loss(self, n_weights=len(self.gradient), n_sequences=1), self.gradient.nbytes
+
+
+@dataclass(frozen=True)
+class EmptyShards:
+    """Shards without data."""
+
+    n_weights: int
+    n_shards: int
+    context: None = None
+
+    @property
+    def costs(self) -> list[float]:
+        """All the same."""
+        return [1.0] * self.n_shards
+
+    def recipe(self, shard: int) -> Nothing:
+        """A shard without data."""
+        return Nothing(self.n_weights)
+
+
+class Quadratic:
+    """½ Σ a_d w_d², which counts its seconds and its evaluations."""
+
+    def __init__(self, n_weights: int, clock: Callable[[], float]) -> None:
+        self.scale = np.random.default_rng(0).uniform(0.1, 10.0, n_weights)
+        self.clock, self.seconds, self.n = clock, 0.0, 0
+
+    def evaluate(self, w: Float64s) -> tuple[float, Float64s]:
+        """Value and gradient."""
+        began = self.clock()
+        gradient = w * self.scale
+        value = 0.5 * float(w @ gradient)
+        self.seconds, self.n = self.seconds + self.clock() - began, self.n + 1
+        return value, gradient
+
+    def hessian_vector(self, w: Float64s, v: Float64s) -> Float64s:
+        """H v."""
+        return v * self.scale
+
+    def refine(self) -> bool:
+        """There is nothing to refine."""
+        return False
+
+
+def optimizer_seconds(n_weights: int, iterations: int, n_threads: int, clock: Callable[[], float]) -> float:
+    """Of L-BFGS for each weight and pass, beside the function that it minimises."""
+    functions = Quadratic(n_weights, clock)
+    loss = python_loss(functions, n_weights=n_weights, n_sequences=1, n_threads=n_threads)
+    objective = Objective(loss, l2=1.0)
+    optimizer = LBFGS(max_iterations=iterations, tolerance=0.0, change=0.0)
+    start = np.ones(n_weights)
+    began = clock()
+    objective.minimize(optimizer, start, n_threads=n_threads)
+    return (clock() - began - functions.seconds) / functions.n / n_weights
+
+
+def addition_seconds(n_weights: int, clock: Callable[[], float], repeats: int = 20) -> float:
+    """Of an addition in place, for each weight; the vectors are not in a cache."""
+    vectors = np.ones((2 * repeats, n_weights))
+    began = clock()
+    for i in range(repeats):
+        np.add(vectors[2 * i], vectors[2 * i + 1], out=vectors[2 * i])
+    return (clock() - began) / repeats / n_weights
+
+
+def question_seconds(sizes: Sequence[int], repeats: int, *, cpu: bool = False) -> list[float]:
+    """Of a question to one worker about a vector of each size, and its answer, without what the empty loss itself takes.
+
+    The lower quartile by the clock; with `cpu`, the mean of the processor seconds of client and worker.
+    """
+    from crfkit.distributed.cluster import Cluster
+    from crfkit.distributed.remote_loss import RemoteLoss
+
+    found = []
+    with local_client(1) as client:
+        for n_weights in sizes:
+            remote = RemoteLoss(Cluster(client), EmptyShards(n_weights, 1))
+            own = Nothing(n_weights)(None, 1)[0]
+            remote.evaluate(np.zeros(n_weights))
+            seconds, empty = [], []
+            before, here = sum(client.run(time.process_time).values()), time.process_time()
+            for i in range(1, repeats + 1):
+                w = np.full(n_weights, float(i))
+                began = time.perf_counter()
+                remote.evaluate(w)
+                seconds.append(time.perf_counter() - began)
+            spent = time.process_time() - here + sum(client.run(time.process_time).values()) - before
+            clock = time.process_time if cpu else time.perf_counter
+            for _ in range(repeats):
+                began = clock()
+                evaluate(own, w)
+                empty.append(clock() - began)
+            remote.close()
+            total = spent / repeats if cpu else float(np.quantile(seconds, 0.25))
+            found.append(max(total - float(np.quantile(empty, 0.25)), 1e-6))
+    return found
+
+
+def message_line(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
+    """Latency and bytes a second of a message, from questions, which are two messages each: the line through the ends."""
+    n_bytes = 8.0 * (sizes[-1] - sizes[0])
+    per_byte = max(seconds[-1] - seconds[0], 1e-9) / n_bytes / 2
+    return max(seconds[0] / 2 - per_byte * 8.0 * sizes[0], 1e-6), 1 / per_byte
+
+
+_data: tuple[Any, Any] = ([], [])  # of processes that are forked
+
+
+def _measure_pass(plan: Plan) -> float:
+    return measure(plan, 0, _data).clock
+
+
+def contention_of(plan: Plan, data: tuple[Any, Any]) -> float:
+    """How much longer a pass takes beside another one, each by a process of its own."""
+    global _data
+    _data = data
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(1) as pool:
+        (alone,) = pool.map(_measure_pass, [plan])
+    with fork.Pool(2) as pool:
+        both = pool.map(_measure_pass, [plan] * 2, chunksize=1)
+    return max(float(np.mean(both)) / alone, 1.0)
+
+
+def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False) -> Machines:
+    """What this machine is like; `one` is a pass in one process with the same plan.
+
+    By the clock that needs a machine that does nothing else. With `cpu`, seconds are those of processors, of client and
+    worker together, and nothing is shared.
+    """
+    clock = time.process_time if cpu else time.perf_counter
+    D, repeats = one.n_weights, 10 if plan.part < 1.0 else 40
+    n_threads = os.cpu_count() or 1
+    alone, together = (optimizer_seconds(D, plan.iterations, n, clock) for n in (1, n_threads))
+    larger = measure(replace(plan, shard_size=4 * plan.shard_size), 0, data)
+    seconds, others = (run.cpu if cpu else run.clock for run in (one, larger))
+    n_fewer = max(one.n_shards - larger.n_shards, 1)
+    per_shard = max(seconds - others, 0.0) / n_fewer / D
+    computing = seconds - alone * D - per_shard * one.n_shards * D
+    latency, bandwidth = message_line(SIZES, question_seconds(SIZES, repeats, cpu=cpu))
+    return Machines(
+        seconds_per_position=max(computing, 0.1 * seconds) / one.n_positions,
+        per_shard=per_shard,
+        latency=latency,
+        bandwidth=bandwidth,
+        addition=addition_seconds(D, clock),
+        optimizer=together,
+        optimizer_alone=alone,
+        contention=1.0 if cpu else contention_of(plan, data),
+        cores=None if cpu else os.cpu_count(),
+    )
