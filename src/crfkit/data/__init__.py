@@ -8,7 +8,7 @@ from crfkit.errors import InputError, MissingFileError
 from crfkit.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from crfkit.data.array_files import ArrayFile, read_arrays, write_arrays, write_file
+    from crfkit.data.array_files import ArrayFile, pack_arrays, read_arrays, write_arrays, write_file
     from crfkit.data.attributes import AttributeSequence, item_of, read_attributes, write_attributes
     from crfkit.data.columns import AUTO, ColumnSequence, read_columns, read_part, write_columns
     from crfkit.data.conllu import (
@@ -72,6 +72,7 @@ __all__ = [
     "make_read_error",
     "number_lines",
     "open_dataset",
+    "pack_arrays",
     "read_arrays",
     "read_attributes",
     "read_byte_pieces",
@@ -98,7 +99,7 @@ __all__ = [
 ]
 
 _LAZY = {  # what only labels reads no files of these kinds
-    "array_files": ("ArrayFile", "read_arrays", "write_arrays", "write_file"),
+    "array_files": ("ArrayFile", "pack_arrays", "read_arrays", "write_arrays", "write_file"),
     "attributes": ("AttributeSequence", "item_of", "read_attributes", "write_attributes"),
     "columns": ("AUTO", "ColumnSequence", "read_columns", "read_part", "write_columns"),
     "conllu": (

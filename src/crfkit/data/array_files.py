@@ -8,7 +8,7 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,15 @@ class ArrayFile(NamedTuple):
 
 def write_arrays(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, Any]) -> int:
     """Write a file, which takes the place of an older one in a single step; returns the checksum of the arrays."""
+    pieces, checksum = pack_arrays(arrays, metadata)
+    write_file(path, pieces)
+    return checksum
+
+
+def pack_arrays(
+    arrays: Mapping[str, Array], metadata: Mapping[str, Any]
+) -> tuple[list[bytes | memoryview], int]:
+    """The pieces of a file, and the checksum of the arrays."""
     header: dict[str, Any] = {}
     pieces: list[memoryview] = []
     place = checksum = 0
@@ -61,11 +70,10 @@ def write_arrays(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str,
     text = {name: json.dumps(value) for name, value in {**metadata, "checksum": checksum}.items()}
     packed = json.dumps({"__metadata__": text, **header}).encode()
     packed += b" " * (-(8 + len(packed)) % _ALIGNMENT)
-    write_file(path, [len(packed).to_bytes(8, "little"), packed, *pieces])
-    return checksum
+    return [len(packed).to_bytes(8, "little"), packed, *pieces], checksum
 
 
-def write_file(path: Path, pieces: "list[bytes | memoryview] | list[Any]") -> None:
+def write_file(path: Path, pieces: Sequence[bytes | memoryview]) -> None:
     """Write a file from pieces; it takes the place of an older one in a single step."""
     draft = path.with_name(f".{path.name}.part")
     try:

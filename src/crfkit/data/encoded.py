@@ -9,14 +9,16 @@
 
 import json
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from crfkit.data.array_files import Array, read_arrays
 from crfkit.data.errors import make_read_error
 from crfkit.errors import FileFormatError, FileVersionError, MissingFileError
 
+Result = TypeVar("Result")
 SHARD_ARRAYS = {
     "sequence_ptr": "[N + 1] the positions of sequence n are sequence_ptr[n]:sequence_ptr[n + 1]",
     "state_ptr": "[T + 1] the features of position i are state_ids[state_ptr[i]:state_ptr[i + 1]]",
@@ -119,6 +121,13 @@ class EncodedDataset:
         if hasattr(os, "posix_fadvise"):
             with self.files.shard(i).open("rb") as stream:
                 os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+
+    def map_shards(self, function: Callable[[str, dict[str, Array]], Result]) -> Iterator[Result]:
+        """What a function gives for the name and the arrays of each shard, in order."""
+        for i in range(self.n_shards):
+            if i + 1 < self.n_shards:
+                self.expect(i + 1)
+            yield function(str(self.files.shard(i)), self.shard(i))
 
     def vocabulary(self) -> dict[str, Array]:
         """The names of the features: `names` and `lengths`, and the same of features of transitions."""

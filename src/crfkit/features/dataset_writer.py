@@ -26,17 +26,16 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
-from crfkit._core import Vocabulary
 from crfkit.data import ArrayFile, DatasetFolder, EncodedDataset, read_arrays, write_arrays, write_file
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
 from crfkit.features.column_rows import ColumnRows
-from crfkit.features.dataset import Annotation, Dataset, FeatureList
+from crfkit.features.dataset import Annotation
 from crfkit.features.encoding import Encoder
-from crfkit.features.joint_vocabulary import join_vocabularies, vocabulary_of
+from crfkit.features.joint_parts import JointParts, join_parts, make_head
 from crfkit.features.labels import Labels, check_lists
 from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, mark_last
 from crfkit.features.presets import count_columns, preset
-from crfkit.features.shard_arrays import read_shard, shard_arrays
+from crfkit.features.shard_arrays import shard_arrays
 from crfkit.features.templates import Template
 
 ENCODED_SHARD_SIZE = 1 << 18
@@ -148,19 +147,7 @@ class DatasetWriter:
             assert known is not None
         self.stage("writing shards")
         shards = self._write_shards(known)
-        head = {
-            "format": DatasetFolder.FORMAT,
-            "version": DatasetFolder.VERSION,
-            "settings": known.metadata["settings"],
-            "labels": known.metadata["labels"],
-            "n_sequences": sum(shard["n_sequences"] for shard in shards),
-            "n_positions": sum(shard["n_positions"] for shard in shards),
-            "n_features": len(known.arrays["lengths"]),
-            "n_arc_features": len(known.arrays["arc_lengths"]),
-            "shard_size": self.settings.shard_size,
-            "shards": shards,
-            "plan": self.plan,
-        }
+        head = make_head(known, shards, self.settings.shard_size) | {"plan": self.plan}
         text = json.dumps(head, ensure_ascii=False, indent=1).encode()
         write_file(self.files.head, [text])
         self.files.plan.unlink()
@@ -229,46 +216,21 @@ class DatasetWriter:
         return (read_arrays(self.files.part(i), check=False) for i in range(n_parts))
 
     def _join(self, n_parts: int) -> None:
-        """Step 2: one vocabulary, one list of labels, and which arrays all shards have."""
-        parts = partial(self._parts, n_parts)
-        states = join_vocabularies(parts, "", self.settings.min_count)
-        arcs = join_vocabularies(parts, "arc_", self.settings.min_count)
-        found = dict.fromkeys(
-            label for p in parts() for label in Labels.from_json(p.metadata["labels"]).classes
-        )
-        labels = Labels.learn([list(found)])
-        kinds: dict[
-            str, list[int]
-        ] = {}  # names of arrays that all shards have, with their numbers of columns
-        for part in parts():
-            for name, array in part.arrays.items():
-                shape = list(array.shape[1:])
-                if kinds.setdefault(name, shape) != shape:
-                    raise ShapeError(
-                        f"{name.replace(':', ' block ')} has rows of {kinds[name]} and {shape} numbers"
-                    )
-        first = next(parts()).metadata
-        template = self.settings.template_for(first["n_columns"])
-        settings = self.settings.to_json(template) | {
-            "n_columns": first["n_columns"],
-            "more_columns": first["more_columns"],
-        }
-        names: dict[str, Any] = dict(zip(("names", "lengths"), states.to_bytes(), strict=True))
-        names |= dict(zip(("arc_names", "arc_lengths"), arcs.to_bytes(), strict=True))
-        facts = {"n_parts": n_parts, "labels": labels.to_json(), "settings": settings, "kinds": kinds}
-        write_arrays(self.files.vocabulary, names, facts)
+        """Step 2."""
+        known = join_parts(partial(self._parts, n_parts), self.settings)
+        write_arrays(self.files.vocabulary, known.arrays, known.metadata)
 
     def _write_shards(self, known: ArrayFile) -> list[dict[str, int]]:
         """Step 3, for several shards at the same time; what the head says of them."""
         n_parts = known.metadata["n_parts"]
         if not any(self.files.part(i).exists() for i in range(n_parts)):
             return [self._describe(i) for i in range(n_parts)]
-        joint = {prefix: vocabulary_of(known, prefix) for prefix in ("", "arc_")}
+        joint = JointParts(known)
 
         def write(i: int) -> dict[str, int]:
             if self.files.part(i).exists():
                 part = read_arrays(self.files.part(i), check=True)
-                write_arrays(self.files.shard(i), self._renumber(part, known, joint), {})
+                write_arrays(self.files.shard(i), joint.renumber(part), {})
                 self.files.part(i).unlink()
             return self._describe(i)
 
@@ -292,44 +254,6 @@ class DatasetWriter:
             "n_bytes": path.stat().st_size,
             "checksum": file.metadata["checksum"],
         }
-
-    @staticmethod
-    def _renumber(part: ArrayFile, known: ArrayFile, joint: dict[str, Vocabulary]) -> dict[str, Any]:
-        """The arrays of a part with the ids of all; where other parts have arrays that it lacks, these are added."""
-        dataset, annotation = read_shard(part.arrays)
-        kinds = known.metadata["kinds"]
-        lists: list[FeatureList | None] = []
-        for prefix, stem, features in (("", "state", dataset.states), ("arc_", "arc", dataset.arcs)):
-            if f"{stem}_ptr" not in kinds:
-                lists.append(None)
-                continue
-            if features is None:
-                features = FeatureList(
-                    np.zeros(dataset.n_positions + 1, np.int64), np.zeros(0, np.int32), None
-                )
-            remap = joint[prefix].find(vocabulary_of(part, prefix))
-            ptr, ids, values = _core.renamed_features(*features, remap)
-            if values is None and f"{stem}_values" in kinds:
-                values = np.ones(len(ids))
-            lists.append(FeatureList(ptr, ids, values))
-        number = {label: i for i, label in enumerate(Labels.from_json(known.metadata["labels"]).classes)}
-        ids = np.array(
-            [*(number[label] for label in Labels.from_json(part.metadata["labels"]).classes), -1], np.int32
-        )
-        dense = {
-            name.removeprefix("dense:"): part.arrays.get(name, np.zeros((dataset.n_positions, *shape)))
-            for name, shape in kinds.items()
-            if name.startswith("dense:")
-        }
-        assert lists[0] is not None
-        arrays = shard_arrays(Dataset(dataset.sequence_ptr, lists[0], lists[1], dense), annotation)
-        arrays["labels"] = ids[annotation.labels]
-        if annotation.sets is not None:
-            ptr = annotation.sets.position_ptr
-            owners = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-            renamed = ids[annotation.sets.labels]
-            arrays["set_labels"] = renamed[np.lexsort((renamed, owners))]  # ascending at each position
-        return arrays
 
 
 def skip_sequences(shards: Iterable[ColumnRows], skipped: int) -> Iterator[ColumnRows]:

@@ -3,9 +3,10 @@
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import EncodedDataset
 from crfkit.errors import ArgumentError, FileFormatError, UnsupportedError
 from crfkit.evaluation import read_metric
-from crfkit.features import Encoder, FeatureMap, Labels, Template, Vocabulary, read_shard
+from crfkit.features import Annotation, Encoder, FeatureMap, Labels, Template, Vocabulary, read_shard
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev
 from crfkit.models.constraints import bind_chain
@@ -24,11 +25,12 @@ from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint
 from crfkit.models.training.sharded_data import Shard, ShardedData
 from crfkit.models.training.train import Plan
-from crfkit.models.training.training_set import build_feature_map
+from crfkit.models.training.training_set import FeatureCounts, build_feature_map
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective, stored_loss
 from crfkit.structures import Bigrams, Chain
 
+Result = TypeVar("Result")
 _MERGED_AT_ONCE = 1 << 23  # keys of weights that are collected before equal ones are dropped
 
 
@@ -100,11 +102,7 @@ class StoredData:
 
     def shard(self, i: int) -> Shard:
         """The numbers of shard i, as parts of a memory map."""
-        arrays = self.dataset.shard(i)
-        try:
-            return Shard(*read_shard(arrays), None)
-        except ValueError as error:
-            raise FileFormatError(f"{self.dataset.files.shard(i)}: the shard is damaged ({error})") from None
+        return open_shard(str(self.dataset.files.shard(i)), self.dataset.shard(i))
 
     def shards(self, *, with_inputs: bool = False) -> Iterator[Shard]:
         """Shard after shard; they have no inputs."""
@@ -112,6 +110,10 @@ class StoredData:
             if i + 1 < self.dataset.n_shards:
                 self.dataset.expect(i + 1)
             yield self.shard(i)
+
+    def map(self, function: Callable[[Shard], Result]) -> Iterator[Result]:
+        """What a function gives for each shard, in order, wherever the shards are."""
+        return self.dataset.map_shards(partial(_apply, function))
 
     def loss(self, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The sum of the losses of all shards; what is made of these lies in a scratch file."""
@@ -123,6 +125,18 @@ class StoredData:
         path = self.dataset.path
         scratch = str(path) if os.access(path, os.W_OK) else tempfile.gettempdir()
         return stored_loss(self.dataset.shard_ptr, make, potentials.n_weights, scratch, n_threads)
+
+
+def open_shard(name: str, arrays: dict[str, Any]) -> Shard:
+    """The numbers of a shard of an encoded data set."""
+    try:
+        return Shard(*read_shard(arrays), None)
+    except ValueError as error:
+        raise FileFormatError(f"{name}: the shard is damaged ({error})") from None
+
+
+def _apply(function: Callable[[Shard], Result], name: str, arrays: dict[str, Any]) -> Result:
+    return function(open_shard(name, arrays))
 
 
 @dataclass(frozen=True)
@@ -177,18 +191,32 @@ def _learn(data: StoredData, settings: CRFSettings, template: Template | None) -
     names, stored = dataset.vocabulary(), dataset.settings
     states = Vocabulary.from_bytes(names["names"], names["lengths"])
     arcs = Vocabulary.from_bytes(names["arc_names"], names["arc_lengths"])
-    first = data.shard(0).dataset
-    sizes = {name: block.shape[1] for name, block in first.dense.items()}
     n_columns, more_columns = stored.get("n_columns"), bool(stored.get("more_columns"))
-    encoder = Encoder(template, states, arcs, sizes, n_columns, more_columns)
+    encoder = Encoder(template, states, arcs, {}, n_columns, more_columns)
     labels = settings.kind.complete_labels(settings.structure, Labels.from_json(dataset.labels))
     chain = _bind(data, settings, labels)
+    build = partial(_build_map, FeatureCounts.of(encoder), labels, chain, settings)
+    joint = _join_maps(
+        data.map(build), complete=settings.all_possible_states and settings.all_possible_transitions
+    )
+    encoder.dense_sizes = dict(joint.dense)
+    return settings.kind.model(labels, settings.chain, FeaturePotentials(encoder, joint), None)
+
+
+def _build_map(
+    counts: FeatureCounts, labels: Labels, chain: Chain, settings: CRFSettings, shard: Shard
+) -> FeatureMap:
+    """What the sequences of a shard call for."""
+    return build_feature_map(counts, shard.dataset, shard.annotation, labels, chain, settings)
+
+
+def _join_maps(maps: Iterator[FeatureMap], *, complete: bool) -> FeatureMap:
+    """What all shards call for; `complete`: each of them calls for all that there is."""
     joint: FeatureMap | None = None
     keys = [_Keys() for _ in range(3)]
-    for shard in data.shards():
-        joint = build_feature_map(encoder, *shard[:2], labels, chain, settings)
-        if settings.all_possible_states and settings.all_possible_transitions:
-            break
+    for joint in maps:
+        if complete:
+            return joint
         L = joint.n_labels
         keys[0].add(
             np.repeat(np.arange(len(joint.pair_ptr) - 1), np.diff(joint.pair_ptr)) * L + joint.pair_labels
@@ -196,22 +224,20 @@ def _learn(data: StoredData, settings: CRFSettings, template: Template | None) -
         keys[1].add(joint.arc_before.astype(np.int64) * (L + 1) + joint.arc_after)
         owners = np.repeat(np.arange(len(joint.arc_ptr) - 1), np.diff(joint.arc_ptr))
         keys[2].add(owners * L * L + joint.arc_triples)
-    else:
-        assert joint is not None
-        L = joint.n_labels
-        pair_ptr, pair_labels = _lists(keys[0].unique(), len(joint.pair_ptr) - 1, L)
-        before, after = np.divmod(keys[1].unique(), L + 1)
-        arc_ptr, arc_triples = _lists(keys[2].unique(), len(joint.arc_ptr) - 1, L * L)
-        joint = replace(
-            joint,
-            pair_ptr=pair_ptr,
-            pair_labels=pair_labels,
-            arc_before=before.astype(np.int32),
-            arc_after=after.astype(np.int32),
-            arc_ptr=arc_ptr,
-            arc_triples=arc_triples,
-        )
-    return settings.kind.model(labels, settings.chain, FeaturePotentials(encoder, joint), None)
+    assert joint is not None
+    L = joint.n_labels
+    pair_ptr, pair_labels = _lists(keys[0].unique(), len(joint.pair_ptr) - 1, L)
+    before, after = np.divmod(keys[1].unique(), L + 1)
+    arc_ptr, arc_triples = _lists(keys[2].unique(), len(joint.arc_ptr) - 1, L * L)
+    return replace(
+        joint,
+        pair_ptr=pair_ptr,
+        pair_labels=pair_labels,
+        arc_before=before.astype(np.int32),
+        arc_after=after.astype(np.int32),
+        arc_ptr=arc_ptr,
+        arc_triples=arc_triples,
+    )
 
 
 def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
@@ -220,8 +246,8 @@ def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
     if chain.bigrams is None:
         return chain
     also: Bigrams | None = None
-    for dataset, annotation, _ in data.shards():
-        chain, skipped = bind_chain(settings.chain, labels, annotation, None, dataset.sequence_ptr, also)
+    for annotation, sequence_ptr in data.map(_find_labels):
+        chain, skipped = bind_chain(settings.chain, labels, annotation, None, sequence_ptr, also)
         if len(skipped):
             raise UnsupportedError(
                 "some sequences of the data set lie outside the bigrams, and none of an encoded data set can be left "
@@ -229,6 +255,10 @@ def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
             )
         also = chain.bigrams if isinstance(chain.bigrams, Bigrams) else None
     return chain
+
+
+def _find_labels(shard: Shard) -> tuple[Annotation, Int64s]:
+    return shard.annotation, shard.dataset.sequence_ptr
 
 
 class _Keys:

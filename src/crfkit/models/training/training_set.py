@@ -98,7 +98,7 @@ def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> Trai
         kept[kept] = rest.kept
         return rest._replace(kept=kept, gone=rest.gone | gone)
     dataset = replace(dataset, allowed=constraints)
-    feature_map = build_feature_map(encoder, dataset, annotation, labels, chain, settings)
+    feature_map = build_feature_map(FeatureCounts.of(encoder), dataset, annotation, labels, chain, settings)
     if base is not None:
         feature_map = widen(feature_map, labels, base.potentials.feature_map, base.labels)
     data = TrainingData(X, dataset, annotation)
@@ -128,8 +128,22 @@ def _find_dictionary(
     return dictionary.bind_labels(labels.classes)
 
 
+class FeatureCounts(NamedTuple):
+    """What is to be known of an encoder, for the weights that a model has."""
+
+    n_features: int
+    n_arc_features: int
+    plain_arcs: bool  # whether pairs of labels have weights, beside start and end
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> "FeatureCounts":
+        """Those of an encoder."""
+        plain_arcs = encoder.template is None or encoder.template.has_plain_arcs
+        return cls(len(encoder.vocabulary), len(encoder.arc_vocabulary), plain_arcs)
+
+
 def build_feature_map(
-    encoder: Encoder,
+    counts: FeatureCounts,
     dataset: Dataset,
     annotation: Annotation,
     labels: Labels,
@@ -142,15 +156,15 @@ def build_feature_map(
         annotation,
         settings.chain,
         n_labels=len(labels),
-        n_features=len(encoder.vocabulary),
-        n_arc_features=len(encoder.arc_vocabulary),
+        n_features=counts.n_features,
+        n_arc_features=counts.n_arc_features,
         all_possible_states=settings.all_possible_states,
         all_possible_transitions=settings.all_possible_transitions,
         bigrams=chain.bigrams.ids(labels.classes) if isinstance(chain.bigrams, Bigrams) else None,
         soft=chain.unseen == "soft",
         facets=Facets.find(labels.classes, settings.facets),
     )
-    if encoder.template is None or encoder.template.has_plain_arcs:
+    if counts.plain_arcs:
         return feature_map
     # Start and end only: a template without a bare B line asks for no other transitions.
     n_labels = feature_map.n_labels
