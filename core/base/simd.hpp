@@ -6,6 +6,10 @@
 
 #include <cstdint>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 // Before a loop over an array of vectors: without its loop the array needs no memory.
 #if defined(__clang__)
 #define CRFKIT_UNROLL _Pragma("unroll")
@@ -122,6 +126,45 @@ inline Vector<float> exp_nonpositive(Vector<float> x) {
     return tiny ? V{} : result;
 }
 
+#if defined(__AVX512F__)
+// The same with x = n·(ln 2)/16 + r, |r| ≤ (ln 2)/32: exp(x) = 2^(n div 16) · 2^((n mod 16)/16) · p(r). The
+// table of the second factor fills two registers; p is the Taylor polynomial of degree 7, economised to
+// degree 6 (Chebyshev).
+inline Vector<double> exp_nonpositive(Vector<double> x) {
+    using V = Vector<double>;
+    using I = Lanes<double>::Ints;
+    constexpr V low = {1.0,
+                       1.0442737824274138,
+                       1.0905077326652577,
+                       1.1387886347566916,
+                       1.189207115002721,
+                       1.241857812073484,
+                       1.2968395546510096,
+                       1.3542555469368927},
+                high = {1.4142135623730951, 1.4768261459394993, 1.5422108254079407, 1.6104903319492543,
+                        1.681792830507429,  1.7562521603732995, 1.8340080864093424, 1.9152065613971474};
+    const V floor = broadcast(-708.3964);
+    const V magic = broadcast(0x1.8p52);
+    const auto tiny = x < floor;
+    x = larger(x, floor);
+    const V z = x * (16 * 1.4426950408889634) + magic;  // its low bits hold n = round(16 x / ln 2)
+    const V n = z - magic;
+    V r = x - n * (6.93147180369123816490e-01 / 16);
+    r = r - n * (1.90821492927058770002e-10 / 16);
+    V p = broadcast(1.0 / 720.0);
+    p = p * r + 0.008333496247359863;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 0.16666666662844765;
+    p = p * r + 0.5;
+    p = p * r + 0x1.000000000000ap+0;
+    p = p * r;  // p(r) − 1
+    const I bits = reinterpret_cast<I>(z);
+    const V root = _mm512_permutex2var_pd(low, reinterpret_cast<__m512i>(bits), high);  // by n mod 16
+    const I exponent = (bits & ~std::int64_t(15)) << 48;
+    const V result = reinterpret_cast<V>(reinterpret_cast<I>(root * p + root) + exponent);
+    return tiny ? V{} : result;
+}
+#else
 inline Vector<double> exp_nonpositive(Vector<double> x) {
     using V = Vector<double>;
     using I = Lanes<double>::Ints;
@@ -151,5 +194,6 @@ inline Vector<double> exp_nonpositive(Vector<double> x) {
     const V result = reinterpret_cast<V>(reinterpret_cast<I>(p) + exponent);
     return tiny ? V{} : result;
 }
+#endif
 
 }  // namespace crfkit::CRFKIT_ISA

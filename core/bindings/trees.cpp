@@ -14,6 +14,7 @@
 #include "bindings/lock_release.hpp"
 #include "trees/projective.hpp"
 #include "trees/sample.hpp"
+#include "trees/sibling_scores.hpp"
 #include "trees/sums.hpp"
 
 namespace nb = nanobind;
@@ -47,7 +48,8 @@ class SpanningTrees {
 };
 
 // Sentences one after the other with their scores [Σ (n + 1)² R], n = lengths[i], and of projective trees
-// perhaps with scores of siblings [Σ (n + 1)³]. `Trees` answers.
+// perhaps with scores of siblings [Σ (n + 1)³], which are checked before a sentence is answered: that takes a
+// pass over them that is needed anyway. `Trees` answers.
 template <class Trees>
 class ScoredTrees {
   public:
@@ -160,8 +162,10 @@ class ScoredTrees {
               siblings({scored.siblings_ ? scored.siblings_->size() : 0}),
               scored_(scored) {}
         ProjectiveParts<double> at(std::int64_t i) {
-            return {arcs.data() + scored_.begins_[i],
-                    scored_.siblings_ ? siblings.data() + scored_.sibling_begins_[i] : nullptr};
+            constexpr std::int64_t large = std::int64_t(1) << 20;  // 8 MiB: a share of the outermost cache
+            if (!scored_.siblings_) return {arcs.data() + scored_.begins_[i], nullptr};
+            return {arcs.data() + scored_.begins_[i], siblings.data() + scored_.sibling_begins_[i],
+                    scored_.sibling_begins_.back() >= large};
         }
         nb::object take_siblings() { return scored_.siblings_ ? siblings.take() : nb::none(); }
 
@@ -179,14 +183,17 @@ class ScoredTrees {
             std::clamp<std::int64_t>(n_threads_, 1, std::max<std::int64_t>(most, 1))));
         parallel_for(static_cast<std::int64_t>(size()), n_threads_, [&](std::int64_t i, int worker) {
             try {
+                const std::int64_t n_words = words_[i + 1] - words_[i];
                 const double* siblings = siblings_ ? siblings_->data() + sibling_begins_[i] : nullptr;
+                if (siblings) refuse_unusable_siblings(siblings, n_words);
                 task(workers[worker], i,
-                     ProjectiveView{
-                         {words_[i + 1] - words_[i], n_labels_, scores_.data() + begins_[i], one_root_},
-                         siblings});
+                     ProjectiveView{{n_words, n_labels_, scores_.data() + begins_[i], one_root_}, siblings});
             } catch (const NoTree& error) {
                 if (size() == 1) throw;
                 throw NoTree("sentence " + std::to_string(i) + ": " + error.what());
+            } catch (const UnusableScore& error) {
+                throw UnusableScore("Scores of siblings, sentence " + std::to_string(i) + ": " +
+                                    error.what());
             }
         });
     }
@@ -215,14 +222,19 @@ void bind_scored_trees(nb::module_& m, const char* name) {
         .def("sample", &Scored::sample, "n"_a, "uniforms"_a);
 }
 
-// NoTree as crfkit.errors.NoOutputError.
-void bind_no_tree() {
+void raise(const char* type, const std::exception& error) {
+    PyErr_SetString(nb::object(nb::module_::import_("crfkit.errors").attr(type)).ptr(), error.what());
+}
+
+// NoTree as crfkit.errors.NoOutputError, UnusableScore as ArgumentError.
+void bind_errors() {
     nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
         try {
             std::rethrow_exception(thrown);
         } catch (const NoTree& error) {
-            const nb::object type = nb::module_::import_("crfkit.errors").attr("NoOutputError");
-            PyErr_SetString(type.ptr(), error.what());
+            raise("NoOutputError", error);
+        } catch (const UnusableScore& error) {
+            raise("ArgumentError", error);
         }
     });
 }
@@ -230,7 +242,7 @@ void bind_no_tree() {
 }  // namespace
 
 void bind_trees(nb::module_& m) {
-    bind_no_tree();
+    bind_errors();
     bind_scored_trees<SpanningTrees>(m, "ScoredTrees");
     bind_scored_trees<ProjectiveTrees>(m, "ScoredProjectiveTrees");
     bind_scored_trees<ProjectiveEngine>(m, "ProjectiveTreesByEngine");

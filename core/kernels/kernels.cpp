@@ -56,7 +56,8 @@ const HyperpathKernels hyperpath_kernels = {weigh_within};
 extern const EisnerKernels eisner_kernels;
 const EisnerKernels eisner_kernels = {eisner_inside<SumsOfProducts>, eisner_outside,
                                       eisner_inside<MaximaOfSums>};
-extern const SiblingKernels sibling_kernels = {place_siblings<ExpOfSums>,
+extern const SiblingKernels sibling_kernels = {all_usable,
+                                               place_siblings<ExpOfSums>,
                                                place_siblings<PlainScores>,
                                                sibling_inside<SumsOfProducts>,
                                                sibling_outside,

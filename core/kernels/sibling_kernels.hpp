@@ -208,10 +208,11 @@ inline void outside_row(const SiblingChart& chart, std::int64_t i) {
             FourSums to{};
             if (k + 1 < n) {
                 OutsideSplit split(chart, i, k);
-                if (k + 1 < begin + kWidth) split.give(begin, own);
                 for (std::int64_t j = begin + kWidth; j < n; j += kWidth)
                     split.give(j, {load(out_span + j), load(out_right + j), load(out_left + j),
                                    load(out_arc_right + j), load(out_arc_left + j)});
+                // Last, as it waits for the place before: all else does not.
+                if (k + 1 < begin + kWidth) split.give(begin, own);
                 to = add_up(split.to_right, split.to_left, split.to_span, split.to_arc,
                             std::make_index_sequence<kWidth>{});
             }

@@ -8,6 +8,7 @@
 
 #include "base/simd.hpp"
 #include "kernels/sibling_rows.hpp"
+#include "kernels/streams.hpp"
 #include "kernels/tree_kernels.hpp"
 
 namespace crfkit::CRFKIT_ISA {
@@ -25,11 +26,6 @@ inline LaneNumbers lane_numbers() {
 // The last whole vector at or before a place.
 inline std::int64_t whole(std::int64_t place) { return place / kWidth * kWidth; }
 
-// Asks for numbers that are needed soon: rows are too short for the processor to foresee the next ones.
-inline void prefetch(const double* begin, const double* end) {
-    for (const double* p = begin; p < end; p += 8) __builtin_prefetch(p);
-}
-
 // One step of a transposition: numbers whose row and lane differ in the bit kStep change places.
 template <int kStep, std::size_t... kLane>
 inline void exchange(Vector<double>& a, Vector<double>& b, std::index_sequence<kLane...>) {
@@ -46,6 +42,20 @@ inline void transpose(Vector<double>* rows) {
     for (int r = 0; r < kWidth; ++r)
         if (!(r & kStep)) exchange<kStep>(rows[r], rows[r + kStep], std::make_index_sequence<kWidth>{});
     if constexpr (2 * kStep < kWidth) transpose<2 * kStep>(rows);
+}
+
+// Four vectors at a time: this runs at the speed of the memory.
+inline bool all_usable(const double* x, std::int64_t n) {
+    const Vector<double> infinite = broadcast(__builtin_inf());
+    const auto usable = [&](std::int64_t j) { return load_loose(x + j) < infinite; };  // NaN compares false
+    LaneNumbers lanes = lane_numbers() >= 0;
+    std::int64_t j = 0;
+    for (; j + 4 * kWidth <= n; j += 4 * kWidth)
+        lanes &= usable(j) & usable(j + kWidth) & usable(j + 2 * kWidth) & usable(j + 3 * kWidth);
+    bool all = true;
+    for (int lane = 0; lane < kWidth; ++lane) all = all && lanes[lane] != 0;
+    for (; j < n; ++j) all = all && x[j] < __builtin_inf();
+    return all;
 }
 
 struct ExpOfSums {
@@ -99,31 +109,19 @@ inline void place_tile(const SiblingChart& chart, const SiblingScores& scores, s
     }
 }
 
-// The same of the scores of head h and sibling k, where there are any.
-inline void prefetch_row(const SiblingChart& chart, const SiblingScores& scores, std::int64_t h,
-                         std::int64_t k) {
-    if (h >= chart.n) return;
-    const double* const row = scores.row(h, k);
-    prefetch(row + (k < h ? 0 : k + 1), row + (k < h ? k : chart.n));
-}
-
 template <class Write>
 inline double place_siblings(const SiblingChart& chart, const SiblingScores& scores) {
     const std::int64_t n = chart.n;
     SiblingPlacer<Write> placer;
     for (std::int64_t begin = 0; begin < n; begin += kWidth) {
         const std::int64_t end = begin + kWidth < n ? begin + kWidth : n;
-        for (std::int64_t k = 0; k + 1 < end; ++k) {
-            for (std::int64_t h = begin; h < end; ++h) prefetch_row(chart, scores, h + kWidth, k);
-            place_tile(chart, scores, begin, k, placer);
-        }
+        for (std::int64_t k = 0; k + 1 < end; ++k) place_tile(chart, scores, begin, k, placer);
         for (std::int64_t h = begin; h < end; ++h) {
             const double* const arcs = scores.arcs_right + h * scores.side;
             double* const first_right = chart.row(SiblingChart::kFirstRight, h);
             for (std::int64_t j = whole(h + 1); j < n; j += kWidth)
                 placer.put(load_loose(scores.row(h, h) + j), arcs + j, j, h + 1, n, first_right + j);
             for (std::int64_t k = h + 1; k + 1 < n; ++k) {
-                prefetch_row(chart, scores, h + kWidth, k);
                 double* const out = chart.right_row(h, k) - SiblingChart::begin(k);
                 for (std::int64_t j = whole(k + 1); j < n; j += kWidth)
                     placer.put(load_loose(scores.row(h, k) + j), arcs + j, j, k + 1, n, out + j);
@@ -142,9 +140,39 @@ inline void store_within(double* row, std::int64_t at, std::int64_t n, Vector<do
     }
 }
 
-// Head by head: `planes` take the numbers of kWidth heads to the right of their dependents, transposed.
-inline void write_siblings(const SiblingChart& chart, std::int64_t side, double* planes, double* siblings) {
-    const std::int64_t n = chart.n, stride = chart.stride();
+// All numbers of one head: `plane` [side, side]. `left` [n, stride] has those of dependents to the left.
+inline void write_plane(const SiblingChart& chart, std::int64_t first, std::int64_t h, const double* left,
+                        double* plane) {
+    using Chart = SiblingChart;
+    const std::int64_t n = chart.n, side = n + first;
+    const Vector<double> zeros{};
+    for (std::int64_t j = 0; first && j < side; j += kWidth) store_within(plane, j, side, zeros);
+    for (std::int64_t k = 0; k < n; ++k) {
+        double* const out = plane + (k + first) * side + first;
+        if (first) out[-1] = 0;  // the root is no dependent
+        const double* from = nullptr;
+        std::int64_t begin = n, end = n;
+        if (k < h) {
+            from = left + k * chart.stride();
+            begin = 0;
+            end = k;
+        } else if (k + 1 < n) {
+            from = k == h ? chart.row(Chart::kFirstRight, h) : chart.right_row(h, k) - Chart::begin(k);
+            begin = whole(k + 1);
+        }
+        std::int64_t j = 0;
+        for (; j < begin; j += kWidth) store_within(out, j, n, zeros);
+        for (; j < end; j += kWidth) store_within(out, j, n, load(from + j));
+        for (; j < n; j += kWidth) store_within(out, j, n, zeros);
+        for (std::int64_t i = 0; k == h && i < h; ++i) out[i] = chart.row(Chart::kFirstLeft, i)[h];
+    }
+}
+
+// `planes` take the numbers of kWidth heads to the right of their dependents, transposed, and behind them
+// those of one head where they are streamed.
+inline void write_siblings(const SiblingChart& chart, std::int64_t first, bool streamed, double* planes,
+                           double* siblings) {
+    const std::int64_t n = chart.n, side = n + first, stride = chart.stride(), size = side * side;
     const Vector<double> zeros{};
     for (std::int64_t begin = 0; begin < n; begin += kWidth) {
         const std::int64_t end = begin + kWidth < n ? begin + kWidth : n;
@@ -159,21 +187,14 @@ inline void write_siblings(const SiblingChart& chart, std::int64_t side, double*
                 CRFKIT_UNROLL
                 for (int b = 0; b < kWidth; ++b) store(planes + (b * n + k) * stride + i, tile[b]);
             }
-        for (std::int64_t h = begin; h < end; ++h)
-            for (std::int64_t k = 0; k < n; ++k) {
-                if (k == h) continue;
-                double* const out = siblings + (h * side + k) * side;
-                const bool left = k < h, any = left || k + 1 < n;
-                const double* const from = left  ? planes + ((h - begin) * n + k) * stride
-                                           : any ? chart.right_row(h, k) - SiblingChart::begin(k)
-                                                 : nullptr;
-                const std::int64_t first = left ? 0 : any ? whole(k + 1) : n, last = left ? k : n;
-                std::int64_t j = 0;
-                for (; j < first; j += kWidth) store_within(out, j, n, zeros);
-                for (; j < last; j += kWidth) store_within(out, j, n, load(from + j));
-                for (; j < n; j += kWidth) store_within(out, j, n, zeros);
-            }
+        for (std::int64_t h = begin; h < end; ++h) {
+            double* const out = siblings + (h + first) * size;
+            double* const plane = streamed ? planes + SiblingChart::kPad * n * stride + phase(out) : out;
+            write_plane(chart, first, h, planes + (h - begin) * n * stride, plane);
+            if (streamed) stream(plane, size, out);
+        }
     }
+    if (streamed) finish_streams();
 }
 
 inline void raise_row(double* x, const double* y, std::int64_t n) {

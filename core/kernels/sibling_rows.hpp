@@ -43,6 +43,10 @@ struct SiblingChart {
     double* right_row(std::int64_t i, std::int64_t k) const { return right + row_ptr[i * n + k]; }
     double* left_row(std::int64_t i, std::int64_t k) const { return left + row_ptr[i * n + k]; }
     static std::int64_t begin(std::int64_t k) { return (k + 1) / kPad * kPad; }
+    // Of the memory that `write` needs.
+    static std::int64_t planes_size(std::int64_t n, std::int64_t side) {
+        return kPad * n * padded(n) + side * side + kPad;
+    }
     static std::int64_t padded(std::int64_t size) { return (size + kPad - 1) / kPad * kPad; }
 };
 
@@ -65,6 +69,9 @@ struct SiblingScores {
 
 // For doubles, compiled for the processor at hand (sibling_kernels.hpp, sibling_places.hpp).
 struct SiblingKernels {
+    // Whether no number is NaN or +inf. They are read in their order, as fast as memory gives them: the other
+    // kernels, which read here and there, find them in the cache afterwards.
+    bool (*all_usable)(const double* x, std::int64_t n);
     // Fills the weights of siblings, the first ones to the left not: exp(score + that of the arc). The
     // highest such sum.
     double (*weigh)(const SiblingChart& chart, const SiblingScores& scores);
@@ -77,9 +84,11 @@ struct SiblingKernels {
     void (*outside)(const SiblingChart& chart);
     // I, C and S as maxima of sums, of scores in place of weights; C(i, i) = 0.
     void (*viterbi)(const SiblingChart& chart);
-    // The numbers of siblings into an array [side, side, side] of which `siblings` is the first place: all
-    // rows of places, those of first ones not. `planes` [kPad, n, stride] is overwritten.
-    void (*write)(const SiblingChart& chart, std::int64_t side, double* planes, double* siblings);
+    // The numbers of siblings into an array [side, side, side] (head, sibling, dependent), those of all heads
+    // that are places of the chart, of which the first is number `first` of each axis. `streamed`: past the
+    // caches. `planes` [planes_size(n, side)] is overwritten.
+    void (*write)(const SiblingChart& chart, std::int64_t first, bool streamed, double* planes,
+                  double* siblings);
     // x_j = max(x_j, y_j)
     void (*raise)(double* x, const double* y, std::int64_t n);
     // out_j = exp(x_j + y_j), x + y ≤ 0 but for rounding; 0 for −inf and where it would be subnormal.

@@ -147,27 +147,13 @@ void EisnerSiblings::write_arcs(double* arcs) const {
     if (first_ == 1) std::copy_n(root_.data(), n, arcs + 1);
 }
 
-// The weights have become probabilities. A row of (head, sibling) has dependents on the far side of the
-// sibling; where that is the head, on both sides.
-void EisnerSiblings::write_siblings(double* siblings) {
+// The weights have become probabilities. The root that has one dependent is no place of the chart.
+void EisnerSiblings::write_siblings(double* siblings, bool streamed) {
     const std::int64_t n = chart_.n, side = n_words_ + 1;
-    planes_.resize(Chart::kPad * n * chart_.stride());
-    sibling_kernels().write(chart_, side, planes_.data(),
-                            siblings + (first_ * side + first_) * side + first_);
-    for (std::int64_t h = 0; h < n; ++h) {
-        double* const own = siblings + (h + first_) * (side + 1) * side + first_;
-        for (std::int64_t i = 0; i < h; ++i) own[i] = chart_.row(Chart::kFirstLeft, i)[h];
-        own[h] = 0;
-        std::copy(chart_.row(Chart::kFirstRight, h) + h + 1, chart_.row(Chart::kFirstRight, h) + n,
-                  own + h + 1);
-    }
+    planes_.resize(Chart::planes_size(n, side));
+    sibling_kernels().write(chart_, first_, streamed, planes_.data(), siblings);
     if (first_ == 0) return;
-    std::fill(siblings, siblings + side * side, 0.0);  // what the root has no part in
-    for (std::int64_t h = 1; h < side; ++h) {
-        double* const of_head = siblings + h * side * side;
-        std::fill_n(of_head, side, 0.0);
-        for (std::int64_t s = 1; s < side; ++s) of_head[s * side] = 0;
-    }
+    std::fill(siblings, siblings + side * side, 0.0);
     std::copy_n(root_.data(), n, siblings + 1);
 }
 
@@ -191,11 +177,11 @@ EisnerSiblings::Scores EisnerSiblings::pad_short(const Scores& scores) {
     return {scores.arcs, given_.data(), scores.n_words, scores.one_root};
 }
 
-bool EisnerSiblings::sum(const Scores& given, double* log_z, double* arcs, double* siblings) {
+bool EisnerSiblings::sum(const Scores& given, double* log_z, ProjectiveParts<double> marginals) {
     if (given.n_words < 1 || given.n_words > kMostWords) return false;
     const FlushSubnormals flush;
     const Scores scores = pad_short(given);
-    lay_out(scores, arcs ? Chart::kArrays : Chart::kInside, 0.0);
+    lay_out(scores, marginals.arcs ? Chart::kArrays : Chart::kInside, 0.0);
     double total = 0;
     find_best_first(scores);
     partition_ = sum_shifted(scores, &total);
@@ -205,11 +191,11 @@ bool EisnerSiblings::sum(const Scores& given, double* log_z, double* arcs, doubl
     }
     if (partition_ == 0) return false;
     *log_z = total + std::log(partition_);
-    if (!arcs) return true;
+    if (!marginals.arcs) return true;
     set_goal();
     sibling_kernels().outside(chart_);
-    write_arcs(arcs);
-    write_siblings(siblings);
+    write_arcs(marginals.arcs);
+    write_siblings(marginals.siblings, marginals.streamed);
     return true;
 }
 

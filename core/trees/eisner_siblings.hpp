@@ -22,9 +22,9 @@ class EisnerSiblings {
         bool one_root;
     };
 
-    // log Z, and probabilities in the shapes of the scores, where these are not null. False, and nothing may
-    // be used, where numbers may have left the range of doubles, and where no tree exists.
-    bool sum(const Scores& scores, double* log_z, double* arcs, double* siblings);
+    // log Z, and probabilities where there is a place for them. False, and nothing may be used, where numbers
+    // may have left the range of doubles, and where no tree exists.
+    bool sum(const Scores& scores, double* log_z, ProjectiveParts<double> marginals);
 
     // The score of the best tree and its heads [n]; among equals the tree that viterbi (hyperpaths/) finds.
     // −inf, and no heads, where no tree exists.
@@ -43,7 +43,7 @@ class EisnerSiblings {
     double close_sums() const;
     void set_goal();
     void write_arcs(double* arcs) const;
-    void write_siblings(double* siblings);
+    void write_siblings(double* siblings, bool streamed);
     void follow(std::int32_t* heads);
 
     struct Open {

@@ -27,6 +27,14 @@ struct TreeView {
     }
 };
 
+// Numbers in the shapes of the scores of projective trees; `siblings` is null where these have none.
+template <class Number>
+struct ProjectiveParts {
+    Number* arcs;           // [n + 1, n + 1, R]
+    Number* siblings;       // [n + 1, n + 1, n + 1]
+    bool streamed = false;  // those of all sentences are larger than caches, and may be written past these
+};
+
 // No tree exists; `what` names the word that prevents it.
 struct NoTree : std::invalid_argument {
     using std::invalid_argument::invalid_argument;

@@ -10,8 +10,8 @@ bool ProjectiveTrees::sum_by_chart(const ProjectiveView& tree, double* log_z,
                                    ProjectiveParts<double> marginals) {
     const auto sum = [&](const double* arcs, double* by_arc) {
         if (tree.siblings)
-            return siblings_.sum({arcs, tree.siblings, tree.n_words, tree.one_root}, log_z, by_arc,
-                                 marginals.siblings);
+            return siblings_.sum({arcs, tree.siblings, tree.n_words, tree.one_root}, log_z,
+                                 {by_arc, marginals.siblings, marginals.streamed});
         return eisner_.sum(arcs, tree.n_words, tree.one_root, log_z, by_arc);
     };
     if (tree.n_labels == 1) return sum(tree.scores, marginals.arcs);

@@ -11,13 +11,6 @@
 
 namespace crfkit {
 
-// Numbers in the shapes of the scores; `siblings` is null where these have none.
-template <class Number>
-struct ProjectiveParts {
-    Number* arcs;      // [n + 1, n + 1, R]
-    Number* siblings;  // [n + 1, n + 1, n + 1]
-};
-
 // All heads and labels 0.
 ScoredTree empty_tree(const TreeView& tree);
 

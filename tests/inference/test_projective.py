@@ -412,9 +412,30 @@ def test_padded_batches_of_one_length() -> None:
     for i, parts in enumerate(listed.marginals()):
         np.testing.assert_array_equal(marginals.arcs[i], parts.arcs)
         np.testing.assert_array_equal(marginals.siblings[i], parts.siblings)
-    siblings[1, 2, 2, 3] = np.nan
-    with pytest.raises(ArgumentError, match="sentence 1"):
-        SiblingTreeBatch(MANY_2, TreeParts(arcs, siblings), [6, 6, 6])
+    siblings[1, 2, 4, 3] = np.nan  # no tree has it
+    np.testing.assert_array_equal(padded.log_partition(), log_z)
+    for bad, name in ((np.nan, "NaN"), (np.inf, r"\+inf")):
+        siblings[1, 2, 2, 3] = bad
+        batch = SiblingTreeBatch(MANY_2, TreeParts(arcs, siblings), [6, 6, 6])
+        for question in (batch.log_partition, batch.marginals, batch.decode, lambda: batch.k_best(2)):  # noqa: B023
+            with pytest.raises(ArgumentError, match=rf"sentence 1: \[2, 2, 3\] is {name}"):
+                question()
+
+
+@pytest.mark.parametrize("structure", [ONE_2, MANY_2])
+def test_batches_larger_than_caches(structure: ProjectiveTree) -> None:
+    """Their marginals are written past the caches."""
+    random = np.random.default_rng(10)
+    arcs, siblings = random.normal(size=(31, 34, 34)), random.normal(size=(31, 34, 34, 34))
+    assert siblings.size > 2**20
+    for n_threads in (1, 2):
+        batch = SiblingTreeBatch(structure, TreeParts(arcs, siblings), [33] * 31, n_threads=n_threads)
+        log_z, found = batch.log_partition_and_marginals()
+        for i in range(31):
+            alone = SiblingTreeBatch(structure, [TreeParts(arcs[i], siblings[i])])
+            assert alone.log_partition()[0] == log_z[i]
+            np.testing.assert_array_equal(found.arcs[i], alone.marginals()[0].arcs)
+            np.testing.assert_array_equal(found.siblings[i], alone.marginals()[0].siblings)
 
 
 @pytest.mark.parametrize("structure", [ONE, MANY, ONE_2, MANY_2])

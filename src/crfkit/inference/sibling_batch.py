@@ -29,7 +29,9 @@ class SiblingTreeBatch(TreeBatch):
 
     `scores` is a list of `TreeParts` for sentences of any lengths, or one `TreeParts` of padded arrays, [N, T + 1, T + 1] or
     [N, T + 1, T + 1, R] and [N, T + 1, T + 1, T + 1], with the `lengths` [N] of the sentences. Marginals and directions
-    have the form of the scores. All else is as in `TreeBatch`.
+    have the form of the scores. A padded array of doubles in which all sentences have the same length is neither copied nor
+    checked beforehand: it must not change while it is used, and questions raise ArgumentError for NaN and +inf. All else is
+    as in `TreeBatch`.
 
     >>> zeros = TreeParts(np.zeros((4, 4)), np.zeros((4, 4, 4)))
     >>> np.exp(SiblingTreeBatch(ProjectiveTree(order=2), [zeros]).log_partition()).round(6)
@@ -52,7 +54,7 @@ class SiblingTreeBatch(TreeBatch):
         self._siblings = self._join_siblings(siblings, "Scores of siblings")
 
     def _join_siblings(self, given: Any, what: str) -> Float64s:
-        """Numbers of siblings of all sentences, flat; a copy."""
+        """Numbers of siblings of all sentences, flat; a view where it can be one, unchecked: the core checks."""
         if self._padded is not None:
             side = self._padded[1]
             given = numeric(given, what)
@@ -60,10 +62,8 @@ class SiblingTreeBatch(TreeBatch):
                 raise ShapeError(
                     f"{what}: expected [N, T + 1, T + 1, T + 1] = {[len(self), side, side, side]}, got {list(given.shape)}."
                 )
-            if (
-                self._full and given.dtype == np.float64 and (given < np.inf).all()
-            ):  # nothing is left to refuse
-                return np.array(given, dtype=np.float64).reshape(-1)
+            if self._full and given.dtype == np.float64:
+                return np.ascontiguousarray(given, dtype=np.float64).reshape(-1)
             given = [
                 array[: n + 1, : n + 1, : n + 1]
                 for array, n in zip(given, self._lengths.tolist(), strict=True)
