@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int32s, Int64s, offsets
-from crfkit.data import read_text
-from crfkit.errors import ArgumentError, EmptyDataError, FeatureError, FileFormatError, ShapeError
+from crfkit.errors import ArgumentError, EmptyDataError, FeatureError, ShapeError
+from crfkit.features.analysis_files import FORM_FIRST, UNIMORPH, TagMapping, lexicon_lines, read_analyses
 from crfkit.features.dataset import Annotation
 from crfkit.features.endings import Endings, distinct
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, unusable_sequence
@@ -128,7 +128,7 @@ class TagDictionary:
 
         Words of the lexicon have the labels it gives; unknown ones those of the words that end alike.
         """
-        entries = lexicon.items() if isinstance(lexicon, Mapping) else _lexicon_lines(lexicon)
+        entries = lexicon.items() if isinstance(lexicon, Mapping) else lexicon_lines(lexicon)
         seen = []
         for word, labels in entries:
             listed = isinstance(labels, Iterable) and not isinstance(labels, str | bytes)
@@ -140,6 +140,32 @@ class TagDictionary:
         if not seen:
             raise EmptyDataError("the lexicon has no word with a label")
         return cls._make(seen, column, 1, ending_length, ending_count, all_rare=True)
+
+    @classmethod
+    def from_analyses(
+        cls,
+        path: str | os.PathLike[str],
+        mapping: TagMapping | None = None,
+        column: Column = 0,
+        *,
+        columns: tuple[str, ...] = FORM_FIRST,
+        ending_length: int = 0,
+        ending_count: int = 30,
+    ) -> Self:
+        """The dictionary of a full-form lexicon: lines with a form, its lemma and its tag, separated by tabs.
+
+        `mapping` gives the label of a tag, several labels, or None: {tag: labels} or a function. `join` it with the
+        dictionary of training data, which then says what unknown words may have.
+        """
+        seen = [(form, label, 1) for form, label in read_analyses(path, mapping, columns)]
+        return cls._make(seen, column, 1, ending_length, ending_count, all_rare=True)
+
+    @classmethod
+    def from_unimorph(
+        cls, path: str | os.PathLike[str], mapping: TagMapping | None = None, column: Column = 0
+    ) -> Self:
+        """The dictionary of a UniMorph file: lines with a lemma, a form and its features; see `from_analyses`."""
+        return cls.from_analyses(path, mapping, column, columns=UNIMORPH)
 
     @classmethod
     def _make(
@@ -219,24 +245,23 @@ class TagDictionary:
     def join(self, other: "TagDictionary") -> "TagDictionary":
         """A dictionary that allows a word, or an ending, the labels that either one does."""
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
-        some, others = self.bind_labels(classes), other.bind_labels(classes)
-        words = tuple(dict.fromkeys((*some.words, *others.words)))
-        endings = tuple(dict.fromkeys((*some.endings, *others.endings)))
-        lists = [some._either(others, [d._entries.get(text) for d in (some, others)]) for text in words] + [
-            some._either(others, [d._ending_entries.get(text) for d in (some, others)]) for text in endings
-        ]
-        ptr = offsets(np.array([len(ids) for ids in lists], np.int64))
-        labels = np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
-        return TagDictionary(classes, words, endings, ptr, labels, self.column)
-
-    def _either(self, other: "TagDictionary", entries: Iterable[int | None]) -> Int32s:
-        """The labels of lists of the two; one that is empty allows all."""
-        found = [
-            d.labels[d.ptr[entry] : d.ptr[entry + 1]]
-            for d, entry in zip((self, other), entries, strict=True)
-            if entry is not None
-        ]
-        return np.unique(np.concatenate(found)) if all(map(len, found)) else np.zeros(0, np.int32)
+        both = [dictionary.bind_labels(classes) for dictionary in (self, other)]
+        words = {text: v for v, text in enumerate(dict.fromkeys((*self.words, *other.words)))}
+        endings = dict.fromkeys((*self.endings, *other.endings))
+        ending_lists = {text: len(words) + e for e, text in enumerate(endings)}
+        n_lists, codes = len(words) + len(endings), []
+        allows_all = np.zeros(n_lists, np.bool_)
+        for one in both:
+            lists = [words[text] for text in one.words] + [ending_lists[text] for text in one.endings]
+            to, counts = np.array(lists, np.int64), np.diff(one.ptr)
+            allows_all[to[counts == 0]] = True
+            codes.append(np.repeat(to, counts) * len(classes) + one.labels)
+        of, labels = np.divmod(distinct(np.concatenate(codes)), len(classes))
+        kept = ~allows_all[of]
+        ptr = offsets(np.bincount(of[kept], minlength=n_lists))
+        return TagDictionary(
+            classes, tuple(words), tuple(endings), ptr, labels[kept].astype(np.int32), self.column
+        )
 
     def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> AllowedLabels:
         """The ids of the labels that the positions of sequences X may have; those that `gold` names are added."""
@@ -370,14 +395,3 @@ def _sort(labels: set[Hashable]) -> list[Hashable]:
         return sorted(labels)  # type: ignore[type-var]
     except TypeError:
         return sorted(labels, key=repr)
-
-
-def _lexicon_lines(path: str | os.PathLike[str]) -> Iterable[tuple[str, list[str]]]:
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        word, *labels = line.split("\t")
-        if line.strip() and (not word or not labels or "" in labels):
-            raise FileFormatError(
-                f"{path}:{number}: expected a word and its labels, separated by tabs, found {shorten(line)}"
-            )
-        if line.strip():
-            yield word, labels
