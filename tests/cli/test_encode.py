@@ -57,6 +57,59 @@ def test_a_model_reads_files_as_those_that_were_encoded(tmp_path: Path) -> None:
         assert run("tag", model, new).stdout == "is\tO\nNew York\tLOC\n\n"
 
 
+def test_a_model_never_replaces_a_file_of_its_data_set(tmp_path: Path, file: Path) -> None:
+    out = tmp_path / "data"
+    run("encode", file, "--out", out, "--features", "names")
+    for path in sorted(out.iterdir()):
+        before = path.read_bytes()
+        assert "would replace" in run("train", out, "--model", path, status=2).stderr
+        assert path.read_bytes() == before
+
+
+def test_a_run_that_was_killed_while_it_wrote_its_first_file_goes_on(tmp_path: Path, file: Path) -> None:
+    out = tmp_path / "data"
+    out.mkdir()
+    (out / ".unfinished.json.part").write_text("{")
+    run("encode", file, "--out", out, "--features", "names")
+    assert sorted(path.name for path in out.iterdir())[:2] == ["dataset.json", "shard-00000.safetensors"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letters.txt").write_text("dear")
+    again = run("encode", file, "--out", tmp_path / "other", "--features", "names", status=2)
+    assert "holds something else" in again.stderr
+
+
+def test_a_file_that_was_mended_is_named(tmp_path: Path, file: Path) -> None:
+    out, damaged = tmp_path / "data", tmp_path / "damaged.txt"
+    damaged.write_text("the D DET\ndog N\n")
+    command = ("encode", file, damaged, "--out", out, "--features", "names")
+    assert "damaged.txt:2" in run(*command, status=2).stderr
+    damaged.write_text("the D DET\ndog N NOUN\n")
+    assert "damaged.txt has changed since" in run(*command, status=2).stderr
+    assert "other files or options" in run(*command, "--min-count", 2, status=2).stderr
+
+
+def test_files_with_other_columns_are_named(tmp_path: Path, file: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("the DET\n")
+    result = run("encode", file, other, "--out", tmp_path / "data", "--features", "names", status=2)
+    assert f"{other}: found 1 input column besides the label, expected 2 as in {file}" in result.stderr
+
+
+def test_a_treebank_as_plain_columns(tmp_path: Path) -> None:
+    """The error names an option that there is."""
+    trees, out = tmp_path / "trees.conllu", tmp_path / "data"
+    trees.write_text("1\tthe\t_\tDET\t_\t_\t0\troot\t_\tX\n\n")
+    command = ("encode", trees, "--out", out, "--features", "pos")
+    assert "--plain-columns" in run(*command, status=2).stderr
+    run("encode", trees, "--out", tmp_path / "more", "--features", "pos", "--plain-columns")
+    assert open_dataset(tmp_path / "more").labels == ["X"]
+
+
+def test_one_path_is_a_list_of_one(tmp_path: Path, file: Path) -> None:
+    assert encode_files(str(file), tmp_path / "data").n_sequences == 8
+    assert encode_files(file, tmp_path / "more").n_sequences == 8
+
+
 def test_what_does_not_go_together(tmp_path: Path, file: Path) -> None:
     out = tmp_path / "data"
     refused: list[tuple[tuple[Any, ...], str]] = [
@@ -71,6 +124,7 @@ def test_what_does_not_go_together(tmp_path: Path, file: Path) -> None:
     refused = [
         (("encode", file, "--out", out, "--features", "pos"), "another data set"),
         (("train", out, "--model", tmp_path / "m", "--folds", 2), "--folds"),
+        (("train", out, "--model", tmp_path / "m", "--cost", 2), "--cost needs"),
         (("train", out, "--model", tmp_path / "m", "--features", "pos"), "other features"),
         (("train", out, "--model", tmp_path / "m", "--min-count", 2), "min_count"),
         (("train", out, "--model", tmp_path / "m", "--structure", "segments"), "Segments"),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
+@click.option("--plain-columns", is_flag=True, help="Read what looks like CoNLL-U as columns like any other.")
 @threads_option
 @quiet_option
 def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> None:
@@ -54,7 +55,7 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
 
     features = _features(options)
     reading = {"label_column": options["label_column"], "separator": options["separator"]}
-    conllu = not isinstance(features, str)
+    conllu = options["plain_columns"] or not isinstance(features, str)
     sources = [file_source(path, partial(_shards, path, conllu=conllu, **reading)) for path in files]
     if reading["separator"] is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(files[0])}

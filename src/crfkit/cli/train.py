@@ -287,8 +287,9 @@ def train_on_dataset(
 
     for name in ("allowed_column", "folds", "attributes", "costs", "segment_template"):
         if options[name]:
-            raise InputError(f"--{name.replace('_', '-')} needs a file, and {folder} is a data set")
-    check_outputs(model, options["checkpoint"], (folder, dev))
+            option = "--cost" if name == "costs" else f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} needs a file, and {folder} is a data set")
+    check_outputs(model, options["checkpoint"], (*sorted(folder.iterdir()), dev))
     dataset = open_dataset(folder)
     reading = {"label_column": -1, "separator": None, **dataset.settings.get("reading", {})}
     crf = _estimator(features_for([], options) if given_features(options) else None, options, client)

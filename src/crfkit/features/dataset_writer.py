@@ -111,7 +111,8 @@ class DatasetWriter:
                 )
             yield found
             return
-        if self.folder.exists() and not plan.exists() and any(self.folder.iterdir()):
+        draft = f".{plan.name}.part"  # of a run that was killed while it wrote its plan
+        if self.folder.exists() and not plan.exists() and {p.name for p in self.folder.iterdir()} - {draft}:
             raise ArgumentError(
                 f"{self.folder}: the folder holds something else, expected a new or empty folder"
             )
@@ -120,20 +121,30 @@ class DatasetWriter:
         except OSError as error:
             raise UnwritableFileError(f"{self.folder}: cannot be written ({error.strerror})") from None
         if plan.exists():
-            try:
-                same = json.loads(plan.read_bytes()) == json.loads(json.dumps(self.plan))
-            except ValueError:
-                same = False
-            if not same:
-                raise ArgumentError(
-                    f"{self.folder}: an unfinished run with other files or options is there: "
-                    "repeat that one, choose another folder, or remove this one"
-                )
+            self._check_plan(plan)
         else:
             write_file(plan, [json.dumps(self.plan).encode()])
         with plan.open("rb") as stream:
             _lock(stream, self.folder)
             yield None
+
+    def _check_plan(self, path: Path) -> None:
+        """Refuse to go on with a run of other files or options; files that have changed since are named."""
+        try:
+            found, plan = json.loads(path.read_bytes()), json.loads(json.dumps(self.plan))
+        except ValueError:
+            found, plan = {}, self.plan
+        if found == plan:
+            return
+        what = "with other files or options is there: repeat that one"
+        if found == plan | {"sources": found.get("sources")}:
+            before, now = found["sources"], plan["sources"]
+            if [name for name, _ in before] == [name for name, _ in now]:
+                changed = [new[0] for old, new in zip(before, now, strict=True) if old != new]
+                what = f"is there, and {', '.join(changed)} has changed since: restore what it read"
+        raise ArgumentError(
+            f"{self.folder}: an unfinished run {what}, choose another folder, or remove this one"
+        )
 
     def finish(self) -> EncodedDataset:
         """All steps that are left."""
@@ -191,7 +202,11 @@ class DatasetWriter:
 
     def _check_columns(self, n_columns: int | None, name: str) -> None:
         if self.n_columns is not None and n_columns != self.n_columns:
-            raise ShapeError(f"{name}: rows have {n_columns} columns, expected {self.n_columns} as before")
+            found = "1 input column" if n_columns == 1 else f"{n_columns} input columns"
+            first = self.sources[0].name
+            raise ShapeError(
+                f"{name}: found {found} besides the label, expected {self.n_columns} as in {first}"
+            )
         self.n_columns = n_columns
 
     def _encode(self, source: PairSource, skipped: int) -> Iterator[tuple[ArrayFile, bool]]:

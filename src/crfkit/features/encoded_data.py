@@ -41,7 +41,7 @@ def encode_sources(
 
 
 def encode_files(
-    files: Iterable[str | os.PathLike[str]],
+    files: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
     features: Template | str | None = "names",
@@ -53,12 +53,14 @@ def encode_files(
 ) -> EncodedDataset:
     """Encode column files, of any size, into the folder `out`, which `CRF.fit` takes; a killed run goes on when repeated.
 
-    `features` is a template, or the name of a preset. Features that stand at fewer than `min_count` positions are left out.
-    A shard has at most `shard_size` positions of one file. `label_column` and `separator` as in `crfkit.data.read_pairs`.
-    Files are read, and features made, by the core, on `n_threads` threads; ids do not depend on their number.
+    `files` are paths, or one path. `features` is a template, or the name of a preset. Features that stand at fewer than
+    `min_count` positions are left out. A shard has at most `shard_size` positions of one file. `label_column` and
+    `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core, on `n_threads` threads;
+    ids do not depend on their number.
     """
     reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
-    sources = [file_source(path, partial(read_row_shards, path, **reading)) for path in files]
+    paths = [files] if isinstance(files, str | os.PathLike) else files
+    sources = [file_source(path, partial(read_row_shards, path, **reading)) for path in paths]
     if sources and separator is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(sources[0].name)}
     return encode_sources(
