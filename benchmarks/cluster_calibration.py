@@ -83,6 +83,9 @@ class EmptyShards:
         """A shard without data."""
         return Nothing(self.n_weights)
 
+    def release(self) -> None:
+        """There is nothing to release."""
+
 
 class Quadratic:
     """½ Σ a_d w_d², which counts its seconds and its evaluations."""

@@ -74,6 +74,9 @@ class Source:
     def recipe(self, shard: int) -> Quadratic:
         return self.kind(self.scale(shard), **self.options)
 
+    def release(self) -> None:
+        pass
+
     def expect(self, w: Float64s) -> tuple[float, Float64s]:
         """The sums in the order of the tree."""
         values = [0.5 * float((w * w * self.scale(i)).sum()) for i in range(self.n)]

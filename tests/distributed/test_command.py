@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,62 @@ import pytest
 
 from crfkit import load
 from tests.cli.commands import CHUNKS, columns, run
+from tests.distributed.processes import Processes, wait_until
 
 
 def test_a_model_of_a_cluster_is_that_of_one_machine(client: Any, tmp_path: Path) -> None:
     address = client.scheduler.address
     file = tmp_path / "train.txt"
     file.write_text(columns(CHUNKS * 5, 3))
-    options = ("--max-iterations", "5", "--shard-size", "10", "--quiet")
+    options = ("--max-iterations", "5", "--shard-size", "10", "--features", "names", "--quiet")
     alone, together = tmp_path / "alone.crf", tmp_path / "together.crf"
     run("train", str(file), "--model", str(alone), *options)
     run("train", str(file), "--model", str(together), "--cluster", address, *options)
     assert load(together).weights_.tobytes() == load(alone).weights_.tobytes()
     assert together.read_bytes() == alone.read_bytes()
+
+
+def test_progress_and_an_encoded_data_set(client: Any, tmp_path: Path) -> None:
+    address = client.scheduler.address
+    file, folder = tmp_path / "train.txt", tmp_path / "data"
+    file.write_text(columns(CHUNKS * 5, 3))
+    run("encode", str(file), "--out", str(folder), "--shard-size", "10", "--features", "names", "--quiet")
+    alone, together = tmp_path / "alone.crf", tmp_path / "together.crf"
+    run("train", str(folder), "--model", str(alone), "--max-iterations", "4", "--quiet")
+    command = ("train", str(folder), "--model", str(together), "--max-iterations", "4")
+    found = run(*command, "--cluster", address)
+    assert load(together).weights_.tobytes() == load(alone).weights_.tobytes()
+    assert [line.split()[1] for line in found.stderr.splitlines() if line.startswith("iteration")] == list(
+        "1234"
+    )
+
+
+def test_workers_that_are_lost_are_shown(tmp_path: Path) -> None:
+    """The command goes on, says so, and writes the model of one machine."""
+    file = tmp_path / "train.txt"
+    file.write_text(columns(CHUNKS * 5, 3))
+    command = ("train", str(file), "--shard-size", "10", "--max-iterations", "60", "--model")
+    alone, together = tmp_path / "alone.crf", tmp_path / "together.crf"
+    run(*command, str(alone), "--quiet")
+    with Processes(tmp_path) as processes:
+        for name in "ab":
+            processes.add(name)
+        with processes.connect(2) as client:
+            address = client.scheduler.address
+            thread = threading.Thread(target=_kill_when_it_has_shards, args=(client, processes.workers["a"]))
+            thread.start()
+            found = run(*command, str(together), "--cluster", address)
+            thread.join()
+    assert together.read_bytes() == alone.read_bytes()
+    assert "crfkit: warning: workers were lost, and their shards are computed again" in found.stderr
+
+
+def _kill_when_it_has_shards(client: Any, process: Any) -> None:
+    def has_shards() -> bool:
+        return all(client.run(lambda dask_worker: any("load" in key for key in dask_worker.data)).values())
+
+    wait_until(has_shards, "shards on workers")
+    process.kill()
 
 
 def test_errors(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

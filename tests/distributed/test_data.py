@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ import pytest
 from dask.bag import from_sequence
 from dask.delayed import delayed
 
-from crfkit import CRF, LBFGS, Template
+from crfkit import CRF, LBFGS, Chain, Checkpoint, Template
 from crfkit.data import open_dataset
 from crfkit.distributed import MissingDataError, fit
 from crfkit.distributed.cluster import Cluster
-from crfkit.distributed.encoding import encode_on_workers
-from crfkit.errors import FileFormatError
+from crfkit.distributed.worker_dataset import WorkerDataset
+from crfkit.errors import EmptyDataError, FileFormatError, ShapeError
 from crfkit.features import EncodingSettings, encode_files
 from tests.distributed.data import random_data
 
@@ -44,14 +45,18 @@ def files(tmp_path: Path) -> list[Path]:
 def test_files_have_the_ids_of_one_process(
     client: Any, files: list[Path], tmp_path: Path, min_count: int
 ) -> None:
-    settings = EncodingSettings(TEMPLATE, min_count, 60, {"label_column": -1, "separator": None})
+    settings = EncodingSettings(TEMPLATE, min_count, 60)
     alone = encode_files(files, tmp_path / "alone", features=TEMPLATE, min_count=min_count, shard_size=60)
-    together = encode_on_workers(Cluster(client), files, tmp_path / "together", settings)
+    together = WorkerDataset(Cluster(client), files, settings)
     assert together.n_shards > 4
-    assert together.labels == alone.labels
-    assert together.head["shards"] == alone.head["shards"]  # with checksums
+    plan = {"plan": alone.head["plan"]}
+    assert together.head | plan == alone.head  # with checksums
     for name, array in alone.vocabulary().items():
         assert together.vocabulary()[name].tobytes() == array.tobytes()
+    for i in (0, 3):
+        assert {name: array.tobytes() for name, array in together.shard(i).items()} == {
+            name: array.tobytes() for name, array in alone.shard(i).items()
+        }
 
 
 def test_files_are_trained_on_with_the_bits_of_one_process(client: Any, files: list[Path]) -> None:
@@ -61,6 +66,49 @@ def test_files_are_trained_on_with_the_bits_of_one_process(client: Any, files: l
     assert together.encoder_.vocabulary.names() == alone.encoder_.vocabulary.names()
     rows = [[tuple(p[1:]) for p in x] for x in X]
     assert together.predict(rows) == alone.predict(rows)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"structure": Chain(bigrams="observed")},
+        {"all_possible_states": True, "all_possible_transitions": True},
+        {"min_count": 2, "l1": 0.1},
+    ],
+    ids=["bigrams", "all-possible", "rare"],
+)
+def test_settings_have_the_bits_of_one_process(
+    client: Any, files: list[Path], settings: dict[str, Any]
+) -> None:
+    settings = {"features": TEMPLATE, "optimizer": OPTIMIZER, **settings}
+    alone = CRF(**settings).fit(files, shard_size=60)
+    together = fit(client, CRF(**settings), files, shard_size=60)
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+
+
+def test_files_pass_neither_the_disk_nor_the_memory_of_the_client(
+    client: Any, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client opens no file, and no array of a shard arrives there."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the client reads or writes")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)
+    monkeypatch.setattr("crfkit.data.array_files.write_file", refuse)
+    monkeypatch.setattr(WorkerDataset, "shard", refuse)
+    monkeypatch.setattr("crfkit.distributed.encoding.read_row_shards", refuse)
+    fit(client, CRF(features=TEMPLATE, optimizer=OPTIMIZER), files, shard_size=60)
+
+
+def test_a_run_on_one_machine_goes_on_on_a_cluster(client: Any, files: list[Path], tmp_path: Path) -> None:
+    def model(n: int) -> CRF[str]:
+        return CRF(features=TEMPLATE, optimizer=LBFGS(max_iterations=n, tolerance=0.0))
+
+    keep = Checkpoint(tmp_path / "run", every=2, resume=True)
+    model(4).fit(files, shard_size=60, checkpoint=keep)
+    together = fit(client, model(8), files, shard_size=60, checkpoint=keep)
+    assert together.weights_.tobytes() == model(8).fit(files, shard_size=60).weights_.tobytes()
 
 
 def test_models_that_look_at_the_sequences(client: Any, files: list[Path]) -> None:
@@ -103,6 +151,12 @@ def test_a_file_that_a_worker_does_not_have(client: Any, files: list[Path], tmp_
     (tmp_path / "bad.txt").write_text("a b X\na X\n\n")
     with pytest.raises(FileFormatError, match=r"bad\.txt:2"):
         fit(client, CRF(features=TEMPLATE), [*files, tmp_path / "bad.txt"])
+    (tmp_path / "wide.txt").write_text("a b c X\n\n")
+    with pytest.raises(ShapeError, match=r"wide\.txt: rows have 3 columns, expected 2"):
+        fit(client, CRF(features=TEMPLATE), [*files, tmp_path / "wide.txt"])
+    (tmp_path / "empty.txt").touch()
+    with pytest.raises((EmptyDataError, FileFormatError)):
+        fit(client, CRF(features=TEMPLATE), [tmp_path / "empty.txt"])
 
 
 def test_a_data_set_that_a_worker_does_not_have(

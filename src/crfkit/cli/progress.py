@@ -198,15 +198,17 @@ class Display:
 
 
 class _Listener(logging.Handler):
-    """Shows the stages of a training run that the library logs."""
+    """Shows the stages of a training run that the library logs, and what a cluster warns of: workers that were lost."""
 
     def __init__(self, display: Display) -> None:
         super().__init__(logging.INFO)
         self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a record, if it is one of a stage."""
-        if hasattr(record, "stage"):
+        """Show a record, if it is one of a stage or a warning of a cluster."""
+        if record.levelno >= logging.WARNING and record.name == "crfkit.distributed":
+            self._display.say(f"crfkit: warning: {record.getMessage()}")
+        elif hasattr(record, "stage"):
             self._display.stage(record.getMessage())
 
 

@@ -76,10 +76,11 @@ class EncodedDataset:
     Nothing of it is in memory but this description; shards are mapped when they are used.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], head: dict[str, Any] | None = None) -> None:
+        """Opens the folder; with `head`, the shards are elsewhere: a subclass knows where."""
         self.path = Path(path)
         self.files = DatasetFolder(self.path)
-        self.head = _read_head(self.files)
+        self.head = _read_head(self.files) if head is None else head
         self.settings: dict[str, Any] = self.head["settings"]
         self.labels: list[Any] = self.head["labels"]
         self.n_sequences: int = self.head["n_sequences"]
@@ -88,6 +89,10 @@ class EncodedDataset:
         self.n_arc_features: int = self.head["n_arc_features"]
         self.shard_size: int = self.head["shard_size"]
         self._checked: set[int] = set()
+        if head is None:
+            self._check_sizes()
+
+    def _check_sizes(self) -> None:
         for i in range(self.n_shards):
             file, size = self.files.shard(i), self.head["shards"][i]["n_bytes"]
             found = file.stat().st_size if file.is_file() else None

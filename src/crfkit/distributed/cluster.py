@@ -39,6 +39,7 @@ ATTEMPTS = 8  # to compute something, while workers are lost
 RETRIES = 2  # of a task that failed, on any worker
 AHEAD = 2  # tasks for each thread that are under way
 REACH = 5.0  # seconds to connect to a worker, before messages to it pass through the scheduler
+BAD = ("cancelled", "lost", "error")  # states of a future that has no result
 IMPORT = 60.0  # seconds for another machine to import crfkit, which may be slow the first time
 # What is raised when the connection to the scheduler goes away.
 GONE = (
@@ -153,7 +154,7 @@ class Cluster:
                 while done < len(arguments):
                     for i in range(done, min(done + ahead, len(arguments))):
                         if i not in futures:
-                            futures[i] = self._submit(function, *first, *arguments[i])
+                            futures[i] = self.submit(function, *first, *arguments[i])
                     yield self._one(futures.pop(done))
                     done += 1
                     n_lost = 0
@@ -165,7 +166,8 @@ class Cluster:
                         f"workers were lost {ATTEMPTS} times in a row while they computed: {error}"
                     ) from None
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        """A task for any worker. Delayed objects among the arguments are computed by workers."""
         given = [self.client.compute(thing) if isinstance(thing, Delayed) else thing for thing in arguments]
         return self.client.submit(function, *given, pure=False, retries=RETRIES)
 

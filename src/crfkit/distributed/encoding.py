@@ -1,23 +1,38 @@
-"""Training data that workers read and encode: column files, dask bags, delayed objects."""
+"""Training data that workers read: column files, dask bags, delayed objects. What runs on workers, and what they are."""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Any, NoReturn
 
 from dask.bag import Bag
 from dask.delayed import Delayed
 
-from crfkit.data import ArrayFile, EncodedDataset, read_pairs
+from crfkit.data import ArrayFile, find_separator, read_pairs
 from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.errors import MissingDataError
+from crfkit.distributed.sources import ShardRecipe
+from crfkit.distributed.worker import send_message
 from crfkit.errors import MissingFileError
-from crfkit.features import EncodingSettings, PairSource, cut_pairs, encode_part, encode_sources
+from crfkit.features import (
+    PART_NAMES,
+    EncodingSettings,
+    JointParts,
+    cut_pairs,
+    describe_shard,
+    encode_part,
+    read_row_shards,
+)
+from crfkit.models import open_shard
 from distributed import get_worker
 
 Pairs = list[tuple[Any, Any]]
+Arrays = dict[str, Any]
 
 
 def find_parts(X: Any) -> list[Any] | None:
@@ -36,16 +51,26 @@ def find_parts(X: Any) -> list[Any] | None:
     return None
 
 
-def encode_on_workers(
-    cluster: Cluster, parts: Sequence[Any], out: Path, settings: EncodingSettings
-) -> EncodedDataset:
-    """An encoded data set in a folder of the client; workers read the parts and give features and labels ids of their own.
+def name_part(i: int, part: Any) -> str:
+    """For people."""
+    return os.fspath(part) if isinstance(part, Path) else f"part {i}"
 
-    The client joins these in the order of the parts, so that ids are those of one process.
-    """
-    encoded = cluster.map_tasks(_encode, [(part, settings) for part in parts])
-    sources = [PairSource(_name(i, part), list, None, lambda: next(encoded)) for i, part in enumerate(parts)]
-    return encode_sources(sources, out, settings)
+
+def check_files(cluster: Cluster, parts: Sequence[Any]) -> None:
+    """MissingDataError, where a worker does not have one of the files."""
+    paths = [part for part in parts if isinstance(part, Path)]
+    missing = cluster.run_on_workers(partial(_find_missing, paths), cluster.workers())
+    for worker, path in sorted(missing.items()):
+        if isinstance(path, Path):
+            _raise_missing(worker, f"{path}: there is no such file")
+
+
+def reading_of(cluster: Cluster, parts: Sequence[Any]) -> dict[str, Any] | None:
+    """How the files are read, as a model of them says it; None where the parts are no files."""
+    if not isinstance(parts[0], Path):
+        return None
+    (separator,) = cluster.map_tasks(find_separator, [(parts[0],)])
+    return {"label_column": -1, "separator": separator}
 
 
 def read_on_workers(cluster: Cluster, parts: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
@@ -54,27 +79,75 @@ def read_on_workers(cluster: Cluster, parts: Sequence[Any]) -> Iterator[tuple[An
         yield from pairs
 
 
-def _name(i: int, part: Any) -> str:
-    return os.fspath(part) if isinstance(part, Path) else f"part {i}"
+def _raise_missing(worker: str, what: Any) -> NoReturn:
+    raise MissingDataError(
+        f"the worker {worker} does not have a file that it is to read: {what}; expected on every worker, at the same path"
+    ) from None
+
+
+def _find_missing(paths: Sequence[Path]) -> Path | None:
+    return next((path for path in paths if not path.exists()), None)
 
 
 def _read(part: Any) -> Pairs:
     """The pairs of a part, on a worker."""
-    return list(_pairs(part))
-
-
-def _encode(part: Any, settings: EncodingSettings) -> list[ArrayFile]:
-    """The shards of a part, each with a vocabulary of its own, on a worker."""
-    return [encode_part(chunk, settings) for chunk, _ in cut_pairs(_pairs(part), settings.shard_size)]
-
-
-def _pairs(part: Any) -> Iterable[tuple[Any, Any]]:
     if not isinstance(part, Path):
-        yield from part
-        return
+        return list(part)
     try:
-        yield from read_pairs(part)
+        return list(read_pairs(part))
     except MissingFileError as error:
-        raise MissingDataError(
-            f"the worker {get_worker().address} does not have a file that it is to read: {error}"
-        ) from None
+        _raise_missing(get_worker().address, error)
+
+
+def encode(part: Any, settings: EncodingSettings, name: str, topic: str) -> list[ArrayFile]:
+    """The shards of a part, each with a vocabulary of its own, on a worker."""
+    began = perf_counter()
+    try:
+        shards: Iterable[Any]
+        if isinstance(part, Path):
+            shards = read_row_shards(part, settings.shard_size, 1)
+        else:
+            shards = (chunk for chunk, _ in cut_pairs(part, settings.shard_size))
+        encoded = [encode_part(shard, settings) for shard in shards]
+    except MissingFileError as error:
+        _raise_missing(get_worker().address, error)
+    n_sequences = sum(shard.metadata["n_sequences"] for shard in encoded)
+    text = f"encoded {name}: {n_sequences:,} sequences, in {perf_counter() - began:.2f} seconds"
+    send_message(topic, logging.INFO, text)
+    return encoded
+
+
+def summarize(encoded: Sequence[ArrayFile]) -> list[ArrayFile]:
+    """What `join_parts` is to know of the shards of a part: the names of features and labels, and which arrays there are."""
+    return [
+        ArrayFile(
+            part.metadata,
+            {name: array if name in PART_NAMES else array[:0] for name, array in part.arrays.items()},
+        )
+        for part in encoded
+    ]
+
+
+def renumber(encoded: Sequence[ArrayFile], number: int, joint: JointParts) -> Arrays:
+    """A shard of a part, with the ids of all."""
+    return joint.renumber(encoded[number])
+
+
+def describe(arrays: Arrays) -> dict[str, int]:
+    """What the head of a data set says of a shard."""
+    return describe_shard(arrays)
+
+
+def apply(function: Callable[[str, Arrays], Any], name: str, arrays: Arrays) -> Any:
+    """What a function gives for a shard."""
+    return function(name, arrays)
+
+
+def get(arrays: Arrays) -> Arrays:
+    """A shard itself."""
+    return arrays
+
+
+def make_recipe(name: str, arrays: Arrays, n_shards: int) -> ShardRecipe:
+    """What makes the loss of a shard."""
+    return ShardRecipe(open_shard(name, arrays), n_shards)

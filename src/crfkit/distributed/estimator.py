@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from crfkit.distributed.cluster import Cluster
-from crfkit.distributed.encoding import encode_on_workers, find_parts, read_on_workers
+from crfkit.distributed.encoding import find_parts, read_on_workers
 from crfkit.distributed.remote_loss import RemoteLoss, ShardSource
 from crfkit.distributed.sources import ClientShards, StoredShards
+from crfkit.distributed.worker_dataset import WorkerDataset, WorkerShards
 from crfkit.errors import UnsupportedError
 from crfkit.models import CRF, FeaturePotentials, StoredData, TrainingShards, encoding_of, is_encodable
 from crfkit.objective import Loss, python_loss
@@ -61,7 +60,7 @@ class DistributedCRF(CRF[Any]):
         """
         check_optimizer(self.optimizer)
         options["shard_size"] = shard_size
-        with self._open_cluster() as cluster, TemporaryDirectory(prefix="crfkit-") as folder:
+        with self._open_cluster() as cluster:
             parts = find_parts(X) if y is None else None
             if parts is None:
                 return super().fit(X, y, sample_weight, **options)
@@ -69,9 +68,7 @@ class DistributedCRF(CRF[Any]):
             if not is_encodable(settings):  # the model looks at the sequences themselves
                 pairs = list(read_on_workers(cluster, parts))
                 return super().fit([x for x, _ in pairs], [own for _, own in pairs], sample_weight, **options)
-            self._own_folder = Path(folder) / "data"
-            encoding = encoding_of(settings, shard_size)
-            dataset = encode_on_workers(cluster, parts, self._own_folder, encoding)
+            dataset = WorkerDataset(cluster, parts, encoding_of(settings, shard_size))
             return super().fit(dataset, None, sample_weight, **options)
 
     @contextmanager
@@ -86,13 +83,17 @@ class DistributedCRF(CRF[Any]):
         finally:
             for remote in self._remote:
                 remote.close()
-            for name in ("_cluster", "_remote", "_own_folder"):
+            for name in ("_cluster", "_remote"):
                 self.__dict__.pop(name, None)
 
     def _make_loss(self, sharded: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:
         threads = 1 if self.n_threads is None else n_threads
-        source: ShardSource = ClientShards(potentials, sharded)
-        if isinstance(sharded, StoredData) and sharded.dataset.path != getattr(self, "_own_folder", None):
+        source: ShardSource
+        if not isinstance(sharded, StoredData):
+            source = ClientShards(potentials, sharded)
+        elif isinstance(sharded.dataset, WorkerDataset):
+            source = WorkerShards(potentials, sharded.dataset, self._cluster)
+        else:
             source = StoredShards(potentials, sharded.dataset)
         remote = RemoteLoss(self._cluster, source, n_threads=threads)
         self._remote.append(remote)

@@ -13,7 +13,7 @@ from uuid import uuid4
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.distributed.cluster import ATTEMPTS, Cluster
+from crfkit.distributed.cluster import ATTEMPTS, BAD, Cluster
 from crfkit.distributed.errors import MissingDataError, WorkersFailedError, WorkersLostError
 from crfkit.distributed.placement import Node, assign, slots_of, sum_tree
 from crfkit.distributed.sums import Question, ShardFailedError, Sum, add_up, ask, load_shard
@@ -24,7 +24,6 @@ from distributed import Future
 FAN_OUT = 4  # nodes of the tree of sums that the client asks for
 AGE = 1.0  # seconds after which it is asked again which workers there are
 PAUSE = 0.05  # seconds before a pass is tried again; twice as many each time
-BAD = ("cancelled", "lost", "error")  # states of a future that has no result
 logger = logging.getLogger("crfkit.distributed")
 
 
@@ -39,8 +38,11 @@ class ShardSource(Protocol):
     def context(self) -> Any:
         """What all shards have in common: where the weights are."""
 
-    def recipe(self, shard: int) -> Callable[[Any, int], tuple[Loss, int]]:
+    def recipe(self, shard: int) -> Callable[[Any, int], tuple[Loss, int]] | Future:
         """What makes the loss of a shard on a worker, from the context and a number of threads; and its bytes."""
+
+    def release(self) -> None:
+        """All shards are loaded."""
 
 
 class _Loaded(NamedTuple):
@@ -129,7 +131,8 @@ class RemoteLoss:
         moved = [shard for shard, worker in placed.items() if owners.get(shard) != worker]
         if moved:
             n_workers = len(set(placed.values()))
-            logger.info("%d of %d shards are loaded; workers: %d", len(moved), len(placed), n_workers)
+            text = "loading %d of %d shards; workers: %d"
+            logger.info(text, len(moved), len(placed), n_workers, extra={"stage": True})
         if self._context is None or self._context.status in BAD:
             self._context = self._cluster.send(self._source.context, placed[0])
         for shard in moved:
@@ -143,7 +146,9 @@ class RemoteLoss:
 
     def _load(self, shard: int, worker: str) -> _Loaded:
         self._n_loads += 1
-        recipe = self._cluster.send(self._source.recipe(shard), worker)
+        recipe = self._source.recipe(shard)
+        if not isinstance(recipe, Future):
+            recipe = self._cluster.send(recipe, worker)
         future = self._cluster.client.submit(
             load_shard,
             recipe,
@@ -167,6 +172,7 @@ class RemoteLoss:
             if future.status == "error":
                 _blame(worker, self._cluster.error_of(future))
             self._loaded[shard] = _Loaded(worker, future, None)
+        self._source.release()
 
     def _sum(self, kind: str, vectors: Sequence[Float64s], tree: Node) -> Sum:
         """The answers of all shards, added in the tree."""

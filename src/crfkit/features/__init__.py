@@ -31,6 +31,7 @@ from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.graph_map import GraphMap
 from crfkit.features.graph_template import GraphInput, GraphTemplate, read_input
 from crfkit.features.import_paths import import_path, load_function, placeholder
+from crfkit.features.joint_parts import PART_NAMES, JointParts, describe_shard, join_parts, make_head
 from crfkit.features.knowledge import (
     ClusteredWord,
     Clusters,
@@ -105,6 +106,7 @@ __all__ = [
     "NAMED_LINE",
     "OFF_PATH",
     "ON_PATH",
+    "PART_NAMES",
     "PRESETS",
     "SHARD_SIZE",
     "UNKNOWN",
@@ -143,6 +145,7 @@ __all__ = [
     "GraphInput",
     "GraphMap",
     "GraphTemplate",
+    "JointParts",
     "KnownTrees",
     "Labels",
     "LatticeDataset",
@@ -185,6 +188,7 @@ __all__ = [
     "crossing_share",
     "cut_pairs",
     "cut_shards",
+    "describe_shard",
     "encode_allowed",
     "encode_files",
     "encode_pairs",
@@ -200,6 +204,7 @@ __all__ = [
     "import_path",
     "is_facet_name",
     "join_fields",
+    "join_parts",
     "known_trees",
     "labels_of",
     "learn_clusters",
@@ -207,6 +212,7 @@ __all__ = [
     "lift_crossing_arcs",
     "list_facet_names",
     "load_function",
+    "make_head",
     "open_resource",
     "path_numbers",
     "path_spans",

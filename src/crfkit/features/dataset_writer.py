@@ -211,11 +211,6 @@ class DatasetWriter:
 
     def _encode(self, source: PairSource, skipped: int) -> Iterator[tuple[ArrayFile, bool]]:
         """The parts of a source after the first sequences, and whether each is the last one."""
-        if source.parts is not None:
-            parts = list(source.parts())
-            ends = np.cumsum([part.metadata["n_sequences"] for part in parts])
-            yield from ((parts[i], i == len(parts) - 1) for i in np.flatnonzero(ends > skipped).tolist())
-            return
         size = self.settings.shard_size
         shards: Iterable[tuple[list[Pair] | ColumnRows, bool]]
         if source.rows is None:

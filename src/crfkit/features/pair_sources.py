@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from crfkit.data import ArrayFile, make_read_error
+from crfkit.data import make_read_error
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features.column_rows import ColumnRows
 from crfkit.features.shards import ShardCutter
@@ -18,15 +18,12 @@ Pair = tuple[Any, Any]  # the positions of a sequence, and their labels
 class PairSource(NamedTuple):
     """Something that gives sequences with their labels, as a file does; no shard has those of two.
 
-    One of `read`, `rows` and `parts` says how.
+    One of `read` and `rows` says how.
     """
 
     name: str
     read: Callable[[], Iterable[Pair]] = tuple
     identity: Any = None  # JSON value that tells whether it is the same one when a killed run goes on
-    parts: Callable[[], Iterable[ArrayFile]] | None = (
-        None  # its sequences as another machine has encoded them
-    )
     rows: Callable[[int, int], Iterable[ColumnRows]] | None = (
         None  # those of a column file, by the shard size and the number of threads: see `read_row_shards`
     )

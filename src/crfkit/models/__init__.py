@@ -52,7 +52,7 @@ from crfkit.models.training.penalty_search import PenaltySearch, PenaltyTrial
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback, Report
 from crfkit.models.training.seconds_left import SecondsLeft
 from crfkit.models.training.sharded_data import Shard, ShardedData, TrainingShards
-from crfkit.models.training.stored_task import StoredData
+from crfkit.models.training.stored_task import StoredData, open_shard
 from crfkit.models.training_data import encoding_of, is_encodable
 from crfkit.models.unlabelled import agreed_labels, self_train, sure_labels, tri_train
 from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
@@ -132,6 +132,7 @@ __all__ = [
     "metadata_of",
     "model_type",
     "name_damage",
+    "open_shard",
     "pack_texts",
     "position_scores",
     "postpone_signals",
