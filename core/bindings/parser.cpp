@@ -70,26 +70,47 @@ void bind_data(nb::module_& m) {
         .def(
             "__init__",
             [](Treebank* self, const nb::list& sentences,
-               const std::optional<std::vector<std::string>>& paths) {
+               const std::optional<std::vector<std::string>>& paths,
+               const std::optional<Matrix<double>>& vectors, const Maybe<std::int32_t>& vector_ids) {
                 Treebank treebank;
                 read_sentences(treebank, sentences);
                 if (paths) treebank.set_paths(*paths);
+                if (vectors && vector_ids)
+                    treebank.set_vectors(static_cast<std::int64_t>(vectors->shape(1)),
+                                         {vectors->data(), vectors->size()}, view(*vector_ids));
                 new (self) Treebank(std::move(treebank));
             },
-            "sentences"_a, "paths"_a = nb::none(),
-            "paths: of all words in a tree of word clusters, empty where they have none.")
+            "sentences"_a, "paths"_a = nb::none(), "vectors"_a = nb::none(), "vector_ids"_a = nb::none(),
+            "paths: of all words in a tree of word clusters, empty where they have none; vectors [·, K]: "
+            "word "
+            "t has row vector_ids[t], or none where it is −1.")
         .def_prop_ro("n_sentences", &Treebank::n_sentences)
         .def_prop_ro("sentence_ptr", [](const Treebank& self) { return new_array(self.sentence_ptr); });
+    nb::class_<VectorLayout>(m, "VectorLayout", "Blocks of weights of word vectors.")
+        .def(
+            "__init__",
+            [](VectorLayout* self, std::int64_t size, const Array<std::int64_t>& keys,
+               const Array<std::int64_t>& ptr, const Array<std::int32_t>& labels, std::int32_t n_labels) {
+                new (self) VectorLayout(size, keys_of(keys), copy(view(ptr)), copy(view(labels)), n_labels);
+            },
+            "size"_a, "keys"_a, "ptr"_a, "labels"_a, "n_labels"_a)
+        .def_ro("size", &VectorLayout::size)
+        .def_prop_ro("n_weights", &VectorLayout::n_weights)
+        .def_prop_ro("keys", [](const VectorLayout& self) { return signed_keys(self.keys); })
+        .def_prop_ro("ptr", [](const VectorLayout& self) { return new_array(self.ptr); })
+        .def_prop_ro("labels", [](const VectorLayout& self) { return new_array(self.labels); });
     nb::class_<ArcLayout>(m, "ArcLayout")
         .def(
             "__init__",
             [](ArcLayout* self, std::int32_t n_labels, const Array<std::int64_t>& arc_keys,
                const Array<std::int64_t>& label_keys, const Array<std::int64_t>& pair_ptr,
-               const Array<std::int32_t>& pair_labels, bool coarse) {
+               const Array<std::int32_t>& pair_labels, bool coarse,
+               const std::optional<VectorLayout>& vectors) {
                 new (self) ArcLayout(n_labels, keys_of(arc_keys), keys_of(label_keys), copy(view(pair_ptr)),
-                                     copy(view(pair_labels)), coarse);
+                                     copy(view(pair_labels)), coarse, vectors.value_or(VectorLayout{}));
             },
-            "n_labels"_a, "arc_keys"_a, "label_keys"_a, "pair_ptr"_a, "pair_labels"_a, "coarse"_a = false)
+            "n_labels"_a, "arc_keys"_a, "label_keys"_a, "pair_ptr"_a, "pair_labels"_a, "coarse"_a = false,
+            "vectors"_a = nb::none())
         .def_static(
             "learn",
             [](const Treebank& treebank, const Array<std::int32_t>& heads, const Array<std::int32_t>& labels,
@@ -119,7 +140,8 @@ void bind_data(nb::module_& m) {
         .def_prop_ro("arc_keys", [](const ArcLayout& self) { return signed_keys(self.arc_keys); })
         .def_prop_ro("label_keys", [](const ArcLayout& self) { return signed_keys(self.label_keys); })
         .def_prop_ro("pair_ptr", [](const ArcLayout& self) { return new_array(self.pair_ptr); })
-        .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); });
+        .def_prop_ro("pair_labels", [](const ArcLayout& self) { return new_array(self.pair_labels); })
+        .def_prop_ro("vectors", [](const ArcLayout& self) { return self.vectors; });
 }
 
 void bind_answers(nb::module_& m) {

@@ -41,8 +41,9 @@ const VectorKernels vector_kernels = {products,   step,         penalty, pseudo_
                                       write_pair, row_products, gram,    combine};
 
 extern const TreeKernels tree_kernels;
-const TreeKernels tree_kernels = {weigh,      add_rows,  add_rows_checked, combine_rows, combine_rows_checked,
-                                  merge_rows, largest_of};
+const TreeKernels tree_kernels = {
+    weigh,         add_rows,   add_rows_checked, combine_rows, combine_rows_checked,
+    multiply_rows, merge_rows, largest_of};
 extern const GraphKernels graph_kernels;
 const GraphKernels graph_kernels = {pair_messages<Adds>, pair_messages<Maximises>, pair_sweep<Adds>,
                                     pair_sweep<Maximises>};

@@ -93,6 +93,23 @@ inline double combine_rows_checked(const double* rows, std::int64_t stride, std:
     return smallest;
 }
 
+inline void multiply_rows(const double* rows, std::int64_t stride, std::int64_t n_rows, const double* x,
+                          std::int64_t n, double* out) {
+    for (std::int64_t i = 0; i < n_rows; ++i, rows += stride) {
+        Vector<double> even = broadcast(0.0), odd = broadcast(0.0);
+        std::int64_t j = 0;
+        for (; j + 2 * kWidth <= n; j += 2 * kWidth) {
+            even += load_loose(rows + j) * load_loose(x + j);
+            odd += load_loose(rows + j + kWidth) * load_loose(x + j + kWidth);
+        }
+        even += odd;
+        double sum = 0;
+        for (; j < n; ++j) sum += rows[j] * x[j];
+        for (int lane = 0; lane < kWidth; ++lane) sum += even[lane];
+        out[i] = sum;
+    }
+}
+
 inline void merge_rows(double* into, double into_less, const double* from, double from_less, std::int64_t n) {
     for (std::int64_t j = 0; j < n; ++j) {
         const double a = into[j] - into_less, b = from[j] - from_less;

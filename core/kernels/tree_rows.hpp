@@ -22,6 +22,9 @@ struct TreeKernels {
     // The same; returns the smallest among the sums with a positive term, at most 1.
     double (*combine_checked)(const double* rows, std::int64_t stride, std::int64_t n_rows,
                               const double* factors, double constant, std::int64_t n, double* out);
+    // out_i = Σ_j rows[i, j] · x_j, for n_rows rows.
+    void (*multiply)(const double* rows, std::int64_t stride, std::int64_t n_rows, const double* x,
+                     std::int64_t n, double* out);
     // into_j = max(into_j − into_less, from_j − from_less)
     void (*merge)(double* into, double into_less, const double* from, double from_less, std::int64_t n);
     // The place of the first largest of x_0 … x_{n−1}, n ≥ 1.

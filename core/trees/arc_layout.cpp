@@ -72,11 +72,13 @@ void add_second_order(const Treebank& treebank, const KnownTrees& trees, std::ve
 }  // namespace
 
 ArcLayout::ArcLayout(std::int32_t n_labels, std::vector<Key> of_arcs, std::vector<Key> of_labels,
-                     std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs, bool coarse)
+                     std::vector<std::int64_t> ptr, std::vector<std::int32_t> of_pairs, bool coarse,
+                     VectorLayout of_vectors)
     : arc_keys(std::move(of_arcs)),
       label_keys(std::move(of_labels)),
       pair_ptr(std::move(ptr)),
       pair_labels(std::move(of_pairs)),
+      vectors(std::move(of_vectors)),
       n_labels_(n_labels),
       coarse_(coarse) {
     if (n_labels < 1) throw std::invalid_argument("there must be at least one label");
@@ -120,7 +122,7 @@ ArcLayout ArcLayout::learn(const Treebank& treebank, const KnownTrees& trees, st
         ptr.push_back(static_cast<std::int64_t>(of_pairs.size()));
     }
     return ArcLayout(n_labels, std::move(arc_keys), std::move(label_keys), std::move(ptr),
-                     std::move(of_pairs));
+                     std::move(of_pairs), false, VectorLayout::learn(treebank, trees, n_labels, min_count));
 }
 
 ArcLayout ArcLayout::learn_coarse(const Treebank& treebank, const KnownTrees& trees, std::int64_t min_count) {

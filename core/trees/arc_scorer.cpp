@@ -13,6 +13,10 @@ void ArcScorer::load(const Treebank& treebank, std::int64_t n) {
     by_dependent_.assign(n_rows * R, 0.0);
     by_head_.assign(n_rows * R, 0.0);
     row_.resize(R);
+    if (!vectors_.is_empty()) {
+        vectors_.load(treebank, n);
+        vectors_.multiply_all(weights_.of_vectors());
+    }
     if (weights_.layout().n_label_features() == 0) return;
     for (std::int64_t i = 0; i <= n_words(); ++i)
         for (const Side side : {Side::left, Side::right}) {
@@ -38,6 +42,7 @@ const double* ArcScorer::labels(std::int64_t head, std::int64_t dependent) {
         features_.label_of_arc(head, dependent, keys_);
         add_labels(row_.data());
     }
+    if (!vectors_.is_empty()) vectors_.add(head, dependent, row_.data());
     return row_.data();
 }
 

@@ -10,12 +10,13 @@
 #include "trees/arc_weights.hpp"
 #include "trees/label_sums.hpp"
 #include "trees/tree_parts.hpp"
+#include "trees/vector_scores.hpp"
 
 namespace crfkit {
 
 class ArcScorer {
   public:
-    explicit ArcScorer(const ArcWeights& weights) : weights_(weights) {}
+    explicit ArcScorer(const ArcWeights& weights) : weights_(weights), vectors_(weights.layout()) {}
 
     // Goes to a sentence, and scores its labels by one word and side.
     void load(const Treebank& treebank, std::int64_t n);
@@ -39,6 +40,7 @@ class ArcScorer {
 
     const ArcWeights& weights_;
     ArcFeatures features_;
+    VectorScores vectors_;
     KeyList keys_;
     std::vector<ArcWeights::Range> ranges_;
     Buffer<double> by_dependent_, by_head_;  // [2 (n + 1), R]

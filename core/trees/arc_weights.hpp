@@ -46,6 +46,9 @@ class ArcWeights {
             for (std::uint32_t i = begin; i < end; ++i) row[of_labels_[i].label] += of_labels_[i].weight;
     }
 
+    // The weights of word vectors.
+    const double* of_vectors() const { return of_vectors_.data(); }
+
   private:
     struct LabelWeight {
         double weight;
@@ -56,6 +59,7 @@ class ArcWeights {
     KeyTable<double> arcs_;
     KeyTable<Range> labels_;
     Buffer<LabelWeight> of_labels_;  // [pairs of a feature and a label]
+    std::vector<double> of_vectors_;
 };
 
 }  // namespace crfkit

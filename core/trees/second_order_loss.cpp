@@ -74,9 +74,7 @@ class PartSequence final : public SequenceLoss {
         sums_->load(source_.treebank.length(n), source_.candidates.of(n));
         features_.load(source_.treebank, n, parts());
         clear();
-        for (const std::int32_t f : features_.arc_ids()) touch(f, f + 1);
-        for (const std::int32_t f : features_.label_ids())
-            touch(source_.layout.first_weight(f), source_.layout.first_weight(f + 1));
+        features_.each_range([this](std::int64_t begin, std::int64_t end) { touch(begin, end); });
     }
     std::int64_t n_residuals() const override { return features_.n_scores(); }
     double differentiate(const double* weights, double* residuals) override {
@@ -176,8 +174,9 @@ class PartMistakes final : public Mistakes {
             ++n_wrong;
             const auto m = static_cast<std::int64_t>(i) + 1;
             const auto add = [&](const ScoredTree& tree, double sign) {
-                features_.each_weight(tree.heads[i], m, tree.labels[i],
-                                      [&](std::int64_t weight) { difference.add(weight, sign); });
+                features_.each_weight(
+                    tree.heads[i], m, tree.labels[i],
+                    [&](std::int64_t weight, double value) { difference.add(weight, sign * value); });
             };
             add(right, 1);
             add(predicted, -1);
@@ -197,7 +196,8 @@ class PartMistakes final : public Mistakes {
         for (const SecondOrderPart& part : parts().second_order()) {
             const int sign = int(wanted.has(part)) - int(found.has(part));
             if (sign != 0)
-                features_.each_weight(number, [&](std::int64_t weight) { difference.add(weight, sign); });
+                features_.each_weight(
+                    number, [&](std::int64_t weight, double value) { difference.add(weight, sign * value); });
             ++number;
         }
     }

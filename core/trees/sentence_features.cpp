@@ -54,6 +54,10 @@ void SentenceFeatures::load(const Treebank& treebank, std::int64_t n, const Tree
         first_.push_back(n_weights_);
         n_weights_ += static_cast<std::int64_t>(layout_.labels_of(f).size());
     }
+    first_vector_weight_ = n_weights_;
+    if (vectors_.is_empty()) return;
+    vectors_.load(treebank, n);
+    n_weights_ += vectors_.n_weights();
 }
 
 void SentenceFeatures::find(const Treebank& treebank, std::int64_t n) {
@@ -158,11 +162,8 @@ void SentenceFeatures::number(std::initializer_list<Lists*> all, std::vector<std
 }
 
 void SentenceFeatures::read(const double* w, double* weights) const {
-    for (const std::int32_t f : arc_ids_) *weights++ = w[f];
-    for (const std::int32_t f : label_ids_) {
-        const std::int64_t begin = layout_.first_weight(f), end = layout_.first_weight(f + 1);
-        weights = std::copy(w + begin, w + end, weights);
-    }
+    each_range(
+        [&](std::int64_t begin, std::int64_t end) { weights = std::copy(w + begin, w + end, weights); });
 }
 
 void SentenceFeatures::add_weights(const Lists& lists, std::int64_t list, const double* weights,
@@ -202,6 +203,12 @@ void SentenceFeatures::score(const double* weights, double* scores) {
         for (std::int64_t r = 0; r < R; ++r) row[r] = sum + a[r] + b[r];
         add_weights(pairs_, list++, weights, row);
     });
+    if (!vectors_.is_empty()) {
+        vectors_.multiply(weights + first_vector_weight_);
+        each_arc([&](std::int64_t arc, std::int64_t of_dependent, std::int64_t of_head) {
+            vectors_.add(of_head / 2, of_dependent / 2, scores + arc * R);
+        });
+    }
     if (!parts_) return;
     double* score = scores + parts_->n_arcs() * R;
     for (std::size_t part = 0; part + 1 < second_order_.ptr.size(); ++part) {
@@ -240,6 +247,12 @@ void SentenceFeatures::gradient(const double* residuals, double* gradient) {
         add_residuals(dependents_, i, by_dependent_.data() + i * R, gradient);
         add_residuals(heads_, i, by_head_.data() + i * R, gradient);
     }
+    if (vectors_.is_empty()) return;
+    vectors_.clear_residuals();
+    each_arc([&](std::int64_t arc, std::int64_t of_dependent, std::int64_t of_head) {
+        vectors_.add_residuals(of_head / 2, of_dependent / 2, residuals + arc * R);
+    });
+    vectors_.gradient(gradient + first_vector_weight_);
 }
 
 }  // namespace crfkit

@@ -14,6 +14,7 @@
 #include "trees/arc_layout.hpp"
 #include "trees/key_table.hpp"
 #include "trees/tree_parts.hpp"
+#include "trees/vector_scores.hpp"
 
 namespace crfkit {
 
@@ -62,10 +63,10 @@ class SentenceFeatures {
   public:
     // What was found once is read from the store.
     SentenceFeatures(const ArcLayout& layout, const FeatureIndex& index, FeatureStore& store)
-        : layout_(layout), index_(index), store_(store) {}
+        : layout_(layout), index_(index), store_(store), vectors_(layout) {}
 
     // Goes to a sentence. Its features are numbered as they are met, those of arcs and those of labels; their
-    // weights come one after the other in this order, those of arcs first.
+    // weights come one after the other in this order, those of arcs first, those of word vectors last.
     void load(const Treebank& treebank, std::int64_t n) { load(treebank, n, nullptr); }
     // The same for some of the arcs, and for parts of second order; the graph must outlive the questions
     // below. Rows of scores are then its arcs, not [n + 1, n + 1], and behind them comes one score for each
@@ -77,8 +78,14 @@ class SentenceFeatures {
         return parts_ ? parts_->n_scores(layout_.n_labels()) : side() * side() * layout_.n_labels();
     }
     std::int64_t n_weights() const { return n_weights_; }
-    const std::vector<std::int32_t>& arc_ids() const { return arc_ids_; }
-    const std::vector<std::int32_t>& label_ids() const { return label_ids_; }
+    // Calls function(begin, end) for the places of these weights in w [D], in their order.
+    template <class Function>
+    void each_range(const Function& function) const {
+        for (const std::int32_t f : arc_ids_) function(f, f + 1);
+        for (const std::int32_t f : label_ids_)
+            function(layout_.first_weight(f), layout_.first_weight(f + 1));
+        if (!vectors_.is_empty()) vectors_.each_range(function);
+    }
 
     // weights [n_weights()] of these features out of w[D].
     void read(const double* w, double* weights) const;
@@ -94,33 +101,35 @@ class SentenceFeatures {
     // gradient [n_weights()] = Φᵀ residuals [n + 1, n + 1, R].
     void gradient(const double* residuals, double* gradient);
 
-    // Calls function(weight) for the weights that score a part of second order, by its number among these.
+    // Calls function(weight, value) for the weights that score a part of second order, by its number among
+    // these.
     template <class Function>
     void each_weight(std::int64_t part, const Function& function) const {
         for (std::int64_t i = second_order_.ptr[part]; i < second_order_.ptr[part + 1]; ++i)
-            function(static_cast<std::int64_t>(arc_ids_[second_order_.features[i]]));
+            function(static_cast<std::int64_t>(arc_ids_[second_order_.features[i]]), 1.0);
     }
-    // Calls function(weight) for the weights that score an arc with a label, as places in w[D]; some may come
-    // several times.
+    // Calls function(weight, value) for the weights that score an arc with a label, as places in w[D]; some
+    // may come several times.
     template <class Function>
     void each_weight(std::int64_t head, std::int64_t dependent, std::int32_t label,
                      const Function& function) const {
         const std::int64_t right = side_of(head, dependent) == Side::right;
         const std::int64_t list = arc_list(head, dependent);
         for (std::int64_t i = arcs_.ptr[list]; i < arcs_.ptr[list + 1]; ++i)
-            function(static_cast<std::int64_t>(arc_ids_[arcs_.features[i]]));
+            function(static_cast<std::int64_t>(arc_ids_[arcs_.features[i]]), 1.0);
         const auto of_label = [&](const Lists& lists, std::int64_t at) {
             for (std::int64_t i = lists.ptr[at]; i < lists.ptr[at + 1]; ++i) {
                 const std::int32_t f = label_ids_[lists.features[i]];
                 const auto labels = layout_.labels_of(f);
                 const auto found = std::lower_bound(labels.begin(), labels.end(), label);
                 if (found != labels.end() && *found == label)
-                    function(layout_.first_weight(f) + (found - labels.begin()));
+                    function(layout_.first_weight(f) + (found - labels.begin()), 1.0);
             }
         };
         of_label(pairs_, list);
         of_label(dependents_, 2 * dependent + right);
         of_label(heads_, 2 * head + right);
+        if (!vectors_.is_empty()) vectors_.each_weight(head, dependent, label, function);
     }
 
   private:
@@ -152,7 +161,8 @@ class SentenceFeatures {
     FeatureStore& store_;
     const TreeParts* parts_ = nullptr;
     ArcFeatures features_;
-    std::int64_t n_ = 0, n_weights_ = 0;
+    VectorScores vectors_;
+    std::int64_t n_ = 0, n_weights_ = 0, first_vector_weight_ = 0;
     KeyList keys_;
     Lists arcs_, pairs_;        // [arcs] in the order of each_arc: features of the arc, of its label
     Lists dependents_, heads_;  // [2 (n + 1)] features of labels by one word and side

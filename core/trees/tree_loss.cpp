@@ -62,9 +62,7 @@ class TreeSequence final : public SequenceLoss {
         first_ = source_.treebank.sentence_ptr[n];
         features_.load(source_.treebank, n);
         clear();
-        for (const std::int32_t f : features_.arc_ids()) touch(f, f + 1);
-        for (const std::int32_t f : features_.label_ids())
-            touch(source_.layout.first_weight(f), source_.layout.first_weight(f + 1));
+        features_.each_range([this](std::int64_t begin, std::int64_t end) { touch(begin, end); });
     }
     std::int64_t n_residuals() const override { return features_.n_scores(); }
     // loss = weight · (log Z − log Z_gold), and its derivative by the score of each labelled arc,
@@ -207,8 +205,9 @@ class TreeMistakes final : public Mistakes {
             if (right.heads[i] == predicted.heads[i] && right.labels[i] == predicted.labels[i]) continue;
             ++n_wrong;
             const auto add = [&](const ScoredTree& tree, double sign) {
-                features_.each_weight(tree.heads[i], i + 1, tree.labels[i],
-                                      [&](std::int64_t weight) { difference.add(weight, sign); });
+                features_.each_weight(
+                    tree.heads[i], i + 1, tree.labels[i],
+                    [&](std::int64_t weight, double value) { difference.add(weight, sign * value); });
             };
             add(right, 1);
             add(predicted, -1);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/lists.hpp"
 #include "trees/graph.hpp"
 
 namespace crfkit {
@@ -59,6 +60,18 @@ void Treebank::set_paths(std::span<const std::string> paths) {
         const auto first = [&](std::size_t n) { return key_of(is_flat ? path : path.substr(0, n)); };
         classes.push_back({key_of(path), first(kLongerPath), first(kShorterPath)});
     }
+}
+
+void Treebank::set_vectors(std::int64_t size, std::span<const double> rows,
+                           std::span<const std::int32_t> ids) {
+    if (ids.size() != words.size())
+        throw std::invalid_argument("there must be the row of a vector for each of the " +
+                                    std::to_string(words.size()) + " words");
+    if (size < 1) throw std::invalid_argument("word vectors must have at least one number");
+    check_range(ids, -1, static_cast<std::int64_t>(rows.size()) / size, "ids");
+    vector_size = size;
+    vectors = copy(rows);
+    vector_ids = copy(ids);
 }
 
 void KnownTrees::check(const Treebank& treebank, std::int32_t n_labels) const {

@@ -44,6 +44,14 @@ class Treebank {
     // 0 and 1 are flat classes. Throws std::invalid_argument unless there are as many as words.
     void set_paths(std::span<const std::string> paths);
 
+    // The vectors of all words, in their order: word t has row ids[t] of rows [·, size], or none where it is
+    // −1. Throws std::invalid_argument unless there are as many as words.
+    void set_vectors(std::int64_t size, std::span<const double> rows, std::span<const std::int32_t> ids);
+    // The vector [vector_size] of word t, null where it has none.
+    const double* vector(std::int64_t t) const {
+        return vector_ids[t] < 0 ? nullptr : vectors.data() + vector_ids[t] * vector_size;
+    }
+
     std::int64_t n_sentences() const { return static_cast<std::int64_t>(sentence_ptr.size()) - 1; }
     std::int64_t n_words() const { return sentence_ptr.back(); }
     std::int64_t length(std::int64_t n) const { return sentence_ptr[n + 1] - sentence_ptr[n]; }
@@ -51,7 +59,10 @@ class Treebank {
     std::vector<std::int64_t> sentence_ptr{0};  // [N + 1]
     std::vector<Word> words;                    // [T]
     std::vector<Morph> morphology;
-    std::vector<WordClass> classes;  // [T], or none
+    std::vector<WordClass> classes;        // [T], or none
+    std::int64_t vector_size = 0;          // 0: there are no vectors
+    std::vector<double> vectors;           // [rows, vector_size]
+    std::vector<std::int32_t> vector_ids;  // [T], or none
 };
 
 // What is known of the trees of a treebank: head (0: the root) and label of each word, −1 where unknown.

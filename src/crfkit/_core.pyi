@@ -409,11 +409,32 @@ def n_residuals(objective: Objective) -> int: ...
 class Treebank:
     """Sentences with heads and relations, as the native module holds them."""
 
-    def __init__(self, sentences: list[Any], paths: list[str] | None = None) -> None: ...
+    def __init__(
+        self,
+        sentences: list[Any],
+        paths: list[str] | None = None,
+        vectors: Float64s | None = None,  # [·, K]
+        vector_ids: Int32s | None = None,  # [T] rows of these, −1: none
+    ) -> None: ...
     @property
     def n_sentences(self) -> int: ...
     @property
     def sentence_ptr(self) -> Int64s: ...  # [N + 1] words
+
+class VectorLayout:
+    """Blocks of weights of word vectors: K for each row, that of a label, or of all labels alike (n_labels)."""
+
+    def __init__(self, size: int, keys: Int64s, ptr: Int64s, labels: Int32s, n_labels: int) -> None: ...
+    @property
+    def size(self) -> int: ...  # K, 0: there are none
+    @property
+    def n_weights(self) -> int: ...
+    @property
+    def keys(self) -> Int64s: ...
+    @property
+    def ptr(self) -> Int64s: ...  # [blocks + 1]
+    @property
+    def labels(self) -> Int32s: ...
 
 class ArcLayout:
     def __init__(
@@ -424,7 +445,10 @@ class ArcLayout:
         pair_ptr: Int64s,
         pair_labels: Int32s,
         coarse: bool = False,
+        vectors: VectorLayout | None = None,
     ) -> None: ...
+    @property
+    def vectors(self) -> VectorLayout: ...
     @staticmethod
     def learn(
         treebank: Treebank, heads: Int32s, labels: Int32s, n_labels: int, min_count: int, order: int = 1

@@ -101,6 +101,7 @@ def test_options_reach_the_parser() -> None:
         "columns": ["form", "upos"],
         "n_threads": None,
         "clusters": None,
+        "vectors": None,
     }
 
 

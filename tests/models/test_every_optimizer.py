@@ -30,7 +30,7 @@ from crfkit.models.kinds import KINDS as KINDS_OF_STRUCTURES
 from crfkit.models.kinds import kind_of
 from tests.models.first_order import first_order
 from tests.models.test_new_structure import SecondOrder
-from tests.oracles.treebanks import random_treebank
+from tests.oracles.treebanks import VECTORS, random_treebank
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::crfkit.models.ConvergenceWarning", "ignore::crfkit.models.UninformativeData"
@@ -113,6 +113,11 @@ def with_trees() -> Structure:
     return Structure(first_order, (random_treebank([2, 4, 3, 5], 0),), random_treebank([3, 4], 1), {})
 
 
+def with_vectors() -> Structure:
+    """The same with word vectors."""
+    return with_trees()._replace(make=partial(Parser, order=1, structure="spanning", vectors=VECTORS))
+
+
 def with_second_order() -> Structure:
     """The same, scored by siblings and grandparents too; dev sentences on which no first pass is the best one."""
     dev = random_treebank([3, 4], 3)
@@ -170,6 +175,7 @@ STRUCTURES: dict[str, Callable[[], Structure]] = {
     ),
     "word lattices": with_lattices,
     "trees": with_trees,
+    "trees, vectors": with_vectors,
     "trees, second order": with_second_order,
 }
 CELLS = [(structure, optimizer) for structure in STRUCTURES for optimizer in OPTIMIZERS]

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from crfkit import AveragedPerceptron, SpanningTree
+from crfkit import AveragedPerceptron, SpanningTree, WordVectors
 from crfkit.inference import TreeParser, decode
 from crfkit.objective import Objective
 from tests.optimizers.passes import online_pass
 from tests.oracles.parser_problems import ParserProblem
-from tests.oracles.treebanks import random_treebank
+from tests.oracles.treebanks import VECTORS, random_treebank
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,9 +54,10 @@ def test_same_bits_for_any_number_of_threads() -> None:
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_a_step_after_a_mistake() -> None:
+@pytest.mark.parametrize("vectors", [None, VECTORS], ids=["words", "vectors"])
+def test_a_step_after_a_mistake(vectors: WordVectors | None) -> None:
     """The perceptron moves by the features of the right tree less those of the best one, counted by scores."""
-    problem = ParserProblem(random_treebank([6], 11)[1:])
+    problem = ParserProblem(random_treebank([6], 11)[1:], vectors=vectors)
     [scores] = problem.scores(problem.weights)
     predicted = decode(SpanningTree(), scores).output
     right = np.stack([problem.trees.heads, problem.trees.labels], axis=1)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.data import Sentence
-from crfkit.features import ArcMap, encode_sentences, known_trees, labels_of
+from crfkit.features import ArcMap, WordVectors, encode_sentences, known_trees, labels_of
 from crfkit.inference import TreeParser
 from crfkit.objective import Loss
 
@@ -16,10 +16,13 @@ Floats = npt.NDArray[np.float64]
 class ParserProblem:
     """A small treebank and random weights."""
 
-    def __init__(self, sentences: list[Sentence], *, single_root: bool = True) -> None:
+    def __init__(
+        self, sentences: list[Sentence], *, single_root: bool = True, vectors: WordVectors | None = None
+    ) -> None:
         self.sentences, self.single_root = sentences, single_root
         self.labels = labels_of(sentences)
-        self.treebank, self.trees = encode_sentences(sentences), known_trees(sentences, self.labels)
+        self.treebank = encode_sentences(sentences, vectors=vectors)
+        self.trees = known_trees(sentences, self.labels)
         self.map = ArcMap.learn(self.treebank, self.trees, self.labels, 1)
         random = np.random.default_rng(7)
         self.sample_weight = random.uniform(0.5, 2.0, len(sentences))

@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.data import Sentence
-from crfkit.features import ArcMap, ArcPruner, encode_sentences, known_trees, labels_of, lift_crossing_arcs
+from crfkit.features import (
+    ArcMap,
+    ArcPruner,
+    WordVectors,
+    encode_sentences,
+    known_trees,
+    labels_of,
+    lift_crossing_arcs,
+)
 from crfkit.inference import SecondOrderParser
 from crfkit.objective import Loss
 from tests.oracles.oracle import all_lead_to_the_root
@@ -26,10 +34,17 @@ LEFT, RIGHT = 0, 1
 class SecondOrderProblem:
     """A small treebank, random weights, and a pruner that keeps all arcs, or the likeliest `most` of each word."""
 
-    def __init__(self, sentences: list[Sentence], *, single_root: bool = True, most: int = 99) -> None:
+    def __init__(
+        self,
+        sentences: list[Sentence],
+        *,
+        single_root: bool = True,
+        most: int = 99,
+        vectors: WordVectors | None = None,
+    ) -> None:
         self.sentences, self.single_root = sentences, single_root
         self.labels = labels_of(sentences)
-        self.treebank = encode_sentences(sentences)
+        self.treebank = encode_sentences(sentences, vectors=vectors)
         trees = known_trees(sentences, self.labels)
         random = np.random.default_rng(7)
         first = ArcMap.learn(self.treebank, trees, self.labels, 1)

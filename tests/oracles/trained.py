@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, GraphMap, PatternMap
+from crfkit.features import Annotation, Dataset, FeatureMap, FunctionData, GraphMap, PatternMap, WordVectors
 from crfkit.inference import Answerer, ChainPotentials, FunctionPotentials, GraphPotentials, PatternPotentials
 from crfkit.models.kinds.segments import SegmentPotentials
 from crfkit.objective import Loss, Objective
@@ -34,7 +34,7 @@ from tests.oracles.second_order_problems import SecondOrderProblem
 from tests.oracles.second_order_problems import parts_of as second_order_parts_of
 from tests.oracles.segment_problems import SegmentProblem
 from tests.oracles.segmentations import labels_of
-from tests.oracles.treebanks import random_treebank
+from tests.oracles.treebanks import VECTORS, random_treebank
 
 Float64s = npt.NDArray[np.float64]
 L2 = 0.3
@@ -331,10 +331,10 @@ def of_lattices(**kind: Any) -> Trained:
     return Trained(loss, outputs, problem.weight)
 
 
-def of_trees(*, single_root: bool, unknown: float) -> Trained:
+def of_trees(*, single_root: bool, unknown: float, vectors: WordVectors | None = None) -> Trained:
     """Trees: what an arc has of each weight is its score where that weight is 1 and all others are 0."""
     sentences = random_treebank([1, 2, 3, 3], 3, single_root=single_root, unknown=unknown)
-    problem = ParserProblem(sentences, single_root=single_root)
+    problem = ParserProblem(sentences, single_root=single_root, vectors=vectors)
     n_weights = problem.map.n_weights
     parts = [
         np.stack(columns, axis=-1)
@@ -354,10 +354,12 @@ def of_trees(*, single_root: bool, unknown: float) -> Trained:
     return Trained(loss, outputs, problem.sample_weight)
 
 
-def of_second_order(*, single_root: bool, unknown: float, most: int = 99) -> Trained:
+def of_second_order(
+    *, single_root: bool, unknown: float, most: int = 99, vectors: WordVectors | None = None
+) -> Trained:
     """Projective trees with siblings and grandparents: what a part has of each weight is its score at that weight."""
     sentences = random_treebank([1, 2, 3, 3], 3, single_root=single_root, unknown=unknown)
-    problem = SecondOrderProblem(sentences, single_root=single_root, most=most)
+    problem = SecondOrderProblem(sentences, single_root=single_root, most=most, vectors=vectors)
     found = problem.candidates()
     outputs = []
     for n, of_part in enumerate(problem.counts()):
@@ -465,6 +467,11 @@ ROWS: dict[str, Callable[[], Trained]] = {
         for single_root in (True, False)
         for unknown in (0.0, 0.4)
     },
+    "trees, vectors, one root": partial(of_trees, single_root=True, unknown=0.0, vectors=VECTORS),
+    "trees, vectors, roots, 40% unknown": partial(of_trees, single_root=False, unknown=0.4, vectors=VECTORS),
+    "trees, second order, vectors, one root": partial(
+        of_second_order, single_root=True, unknown=0.2, most=2, vectors=VECTORS
+    ),
     "trees, second order, one root": partial(of_second_order, single_root=True, unknown=0.0, most=2),
     "trees, second order, roots, 30% unknown": partial(of_second_order, single_root=False, unknown=0.3),
 }

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from crfkit.data import Sentence, Word
+from crfkit.features import WordVectors
 
 FORMS = ["ab", "abc", "dé", "x", "yz"]
 TAGS = ["NOUN", "VERB", "PUNCT", "CCONJ", "ADP"]
 FEATS = ["_", "Case=Nom", "Case=Acc|Number=Sing", "Number=Plur"]
 LABELS = ["a", "b:x", "c"]
+# Of some forms; whole numbers, so that scores at weights 1, 8, 64, … show them as digits.
+VECTORS = WordVectors.build({"ab": [1, 0, 3], "abc": [2, 5, 1], "dé": [0, 4, 1], "other": [1, 1, 1]})
 
 
 def random_tree(n_words: int, random: np.random.Generator, *, single_root: bool) -> list[int]:

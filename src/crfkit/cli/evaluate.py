@@ -208,8 +208,9 @@ def _tree_report(
     display: Display,
 ) -> tuple[str, str]:
     """The report on trees, and the table of relations."""
-    _refuse_column_options(columns, f"{model} is a parser")
-    parser = load_parser(model, n_threads=threads)
+    others = {name: value for name, value in columns.items() if name != "resources"}
+    _refuse_column_options(others, f"{model} is a parser")
+    parser = load_parser(model, n_threads=threads, resources=columns["resources"])
     display.stage(f"parsing {file}", "sentences")
     report = evaluate_parser(parser, display.count(read_conllu(open_input(file))))
     return str(report), report.table(n_relations)

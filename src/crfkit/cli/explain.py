@@ -191,7 +191,7 @@ def command(
     if is_parser(model):
         from crfkit.data import read_conllu
 
-        parser = load_parser(model)
+        parser = load_parser(model, resources=resources)
         found = explain_heads(parser, read_conllu(open_input(file)), asked)
     else:
         tagger = load_tagger(model, n_columns=columns, resources=resources)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -12,6 +12,7 @@ import click
 from crfkit.cli.model_input import describe_use, is_type
 from crfkit.cli.options import quiet_option, threads_option
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import open_resources, resource_option
 from crfkit.cli.streams import (
     ArrivingLines,
     batches,
@@ -103,12 +104,14 @@ def is_parser(path: Path) -> bool:
     return is_type(path, "Parser")
 
 
-def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
-    """Load a parser for use on so many threads."""
+def load_parser(
+    path: Path, *, n_threads: int | None = None, resources: Sequence[str] | None = None
+) -> Parser:
+    """Load a parser for use on so many threads, with `resources` as `--resource` takes them."""
     from crfkit.models import Parser
     from crfkit.pipeline import load
 
-    parser = load(path)
+    parser = load(path, resources=open_resources(resources))
     if not isinstance(parser, Parser):
         raise InputError(f"{path}: not a parser: {describe_use(parser)}")
     parser.set_params(n_threads=n_threads)
@@ -134,6 +137,7 @@ def load_parser(path: Path, *, n_threads: int | None = None) -> Parser:
     metavar="FOLDER",
     help="Draw the tree of each sentence there, as 00001.svg and so on.",
 )
+@resource_option
 @threads_option
 @quiet_option
 def command(
@@ -141,6 +145,7 @@ def command(
     file: str,
     output: str | None,
     quiet: bool,
+    resources: Sequence[str] | None,
     decode: str | None,
     probabilities: bool,
     nbest: int | None,
@@ -158,7 +163,7 @@ def command(
     check_output(output, (file, model), "the output")
     with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
         display.stage(f"loading {model}")
-        parser = load_parser(model, n_threads=threads)
+        parser = load_parser(model, n_threads=threads, resources=resources)
         if svg is not None:
             make_folder(svg)
         source = open_input(file)

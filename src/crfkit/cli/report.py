@@ -78,7 +78,7 @@ class _Treebanks:
                 if options[name]:
                     option = "--" + name.replace("_", "-")
                     raise InputError(f"{option} is about files of columns and labels, but {path} is a parser")
-            self.model: Any = load_parser(path, n_threads=options["threads"])
+            self.model: Any = load_parser(path, n_threads=options["threads"], resources=options["resources"])
             self.has_trees = True
         else:
             self.model = load_treebank_tagger(path, options)

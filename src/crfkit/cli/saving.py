@@ -106,12 +106,12 @@ def keep_model(
     Where the model cannot be written to its path, as on a full disk, it goes to another one, and the status is that of an
     error.
     """
-    from crfkit.models import CRF
+    from crfkit.models import CRF, Parser
 
     if interrupted and not model.weights_.any():  # a first pass that was interrupted has learned something
         end_interrupted("")
     save = partial(model.save, metadata=metadata)
-    if bundle and isinstance(model, CRF):
+    if bundle and isinstance(model, CRF | Parser):
         save = partial(model.save, metadata=metadata, bundle=True)
     found = save_model(save, path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"

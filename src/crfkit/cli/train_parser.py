@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 def new_parser(options: dict[str, Any]) -> "Parser":
     """An untrained parser as the options of the command ask for it."""
-    from crfkit.features import Clusters
+    from crfkit.features import Clusters, open_vectors
     from crfkit.models import Parser
 
     names = ("l2", "min_count", "structure", "order", "decode", "columns")
     given = {name: options[name] for name in names if options[name] is not None}
     if options["clusters"] is not None:
         given["clusters"] = Clusters.read(options["clusters"])
+    if options["vectors"] is not None:
+        given["vectors"] = open_vectors(options["vectors"])
     return Parser(
         optimizer=optimizer_of(options, base=Parser().optimizer),
         l1=options["l1"],
@@ -64,6 +66,17 @@ def new_parser(options: dict[str, Any]) -> "Parser":
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Word clusters: lines of path, word and count, or of word and class.",
+)
+@click.option(
+    "--vectors",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Word vectors: a file of word2vec, GloVe or fastText, or of WordVectors.save.",
+)
+@click.option(
+    "--bundle",
+    is_flag=True,
+    help="Put the word vectors into the model file, which else has their digest alone.",
 )
 @l1_option
 @click.option("--l2", type=float, help="Strength of the penalty ½·l2·|w|².  [default: the parser's]")

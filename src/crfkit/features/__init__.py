@@ -2,7 +2,7 @@
 
 from crfkit._core import ColumnChunk, ColumnCutter, Treebank, Vocabulary, available_threads
 from crfkit.features.allowed import encode_allowed, first_of
-from crfkit.features.arc_map import FEATURE_SET, ArcMap
+from crfkit.features.arc_map import FEATURE_SET, ArcMap, VectorLayout
 from crfkit.features.arc_pruner import ArcPruner, crossing_share, lift_crossing_arcs
 from crfkit.features.arc_template_names import ARC_TEMPLATES
 from crfkit.features.column_rows import ColumnRows
@@ -43,6 +43,7 @@ from crfkit.features.knowledge import (
     check_resources,
     learn_clusters,
     open_resource,
+    open_vectors,
     resource_from_bytes,
     resource_lines,
 )
@@ -169,6 +170,7 @@ __all__ = [
     "TagDictionary",
     "Template",
     "Treebank",
+    "VectorLayout",
     "Vocabulary",
     "WapitiPatterns",
     "WapitiTokens",
@@ -214,6 +216,7 @@ __all__ = [
     "load_function",
     "make_head",
     "open_resource",
+    "open_vectors",
     "path_numbers",
     "path_spans",
     "path_triples",

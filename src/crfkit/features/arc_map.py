@@ -1,10 +1,11 @@
 """Which features of arcs have weights, and where these lie.
 
-    score(h, m, r) = Σ_{f of the arc h → m} w_f + Σ_{g of its label} w_{g, r}
+    score(h, m, r) = Σ_{f of the arc h → m} w_f + Σ_{g of its label} w_{g, r} + Σ_{b of its blocks} (w_b + w_{b, r}) · v
 
 Features are made in the native core from words, tags and morphology of head and dependent, of their neighbours and of what
 stands between them, with direction and distance; each is known by a key of 64 bits. Those of arcs have one weight each;
-those of labels have one for each label that they were seen with.
+those of labels have one for each label that they were seen with. Blocks of word vectors v [K] of head or dependent have K
+weights for all labels alike, or for each label; their weights come last.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
+from crfkit._core import VectorLayout as VectorLayout
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.features.dataset import sequence_weights
 from crfkit.features.treebank import KnownTrees
@@ -51,9 +53,12 @@ class ArcMap:
         label_keys: Int64s,
         pair_ptr: Int64s,
         pair_labels: Int32s,
+        vectors: VectorLayout | None = None,
     ) -> ArcMap:
         """From keys, ascending as unsigned numbers, and the labels of each feature of labels, ascending too."""
-        layout = _core.ArcLayout(len(labels), arc_keys, label_keys, pair_ptr, pair_labels)
+        layout = _core.ArcLayout(
+            len(labels), arc_keys, label_keys, pair_ptr, pair_labels, coarse=False, vectors=vectors
+        )
         return cls(tuple(labels), layout)
 
     @classmethod
@@ -84,6 +89,11 @@ class ArcMap:
     def n_arc_features(self) -> int:
         """Features of arcs; their weights come first."""
         return len(self.layout.arc_keys)
+
+    @property
+    def vector_size(self) -> int:
+        """K, the size of the word vectors that it has weights for; 0: it has none."""
+        return self.layout.vectors.size
 
     def loss(
         self,
@@ -137,20 +147,32 @@ class ArcMap:
         )
 
     def without_zeros(self, weights: Float64s) -> tuple[ArcMap, Float64s]:
-        """The same scores with no weight that is 0."""
-        layout, n_arcs = self.layout, self.n_arc_features
+        """The same scores with no weight that is 0, but for those of vectors, of which whole rows are left out."""
+        layout, vectors = self.layout, self.layout.vectors
+        n_arcs, n_sparse = self.n_arc_features, self.n_weights - vectors.n_weights
         kept = weights != 0
+        rows = kept[n_sparse:].reshape(len(vectors.labels), vectors.size).any(axis=1)
+        kept[n_sparse:] = np.repeat(rows, vectors.size)
         if kept.all():
             return self, weights
-        of_arcs, of_pairs = kept[:n_arcs], kept[n_arcs:]
-        before = np.concatenate([[0], np.cumsum(of_pairs)])
-        counts = np.diff(before[layout.pair_ptr])
-        ptr = offsets(counts[counts > 0])
+        label_keys, pair_ptr = _kept_lists(layout.label_keys, layout.pair_ptr, kept[n_arcs:n_sparse])
         smaller = ArcMap.of(
             self.labels,
-            layout.arc_keys[of_arcs],
-            layout.label_keys[counts > 0],
-            ptr,
-            layout.pair_labels[of_pairs],
+            layout.arc_keys[kept[:n_arcs]],
+            label_keys,
+            pair_ptr,
+            layout.pair_labels[kept[n_arcs:n_sparse]],
+            VectorLayout(
+                vectors.size,
+                *_kept_lists(vectors.keys, vectors.ptr, rows),
+                vectors.labels[rows],
+                len(self.labels),
+            ),
         )
         return smaller, weights[kept]
+
+
+def _kept_lists(keys: Int64s, ptr: Int64s, kept: npt.NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
+    """Keys and offsets of the lists that are left of given ones, whose items are kept or not."""
+    counts = np.diff(np.concatenate([[0], np.cumsum(kept)])[ptr])
+    return keys[counts > 0], offsets(counts[counts > 0])

@@ -76,5 +76,7 @@ ARC_TEMPLATES = _table("""
 85 head.cluster6, dep.xpos
 86 head.xpos, dep.cluster6
 87 head.cluster6, dep.cluster6, dep.marker
+90 head.vector, head.upos, dep.upos
+91 dep.vector, head.upos, dep.upos
 """)
 """What each template of arc features looks at, by its number."""

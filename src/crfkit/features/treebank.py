@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit._core import Treebank
-from crfkit.arrays import Int32s
+from crfkit.arrays import Float64s, Int32s
 from crfkit.data import Sentence, Word, check_tree
 from crfkit.errors import ArgumentError, TreeError, reword
-from crfkit.features.knowledge import Clusters
+from crfkit.features.knowledge import Clusters, WordVectors
 
 UNKNOWN = "_"  # a label that is not given
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
@@ -48,22 +48,38 @@ def check_sentences(sentences: Any, what: str = "sentences") -> list[Sentence]:
 
 
 def encode_sentences(
-    sentences: Sequence[Sentence], columns: Collection[str] | None = None, clusters: Clusters | None = None
+    sentences: Sequence[Sentence],
+    columns: Collection[str] | None = None,
+    clusters: Clusters | None = None,
+    vectors: WordVectors | None = None,
 ) -> Treebank:
     """Form, lemma, tags and morphology of each word, as the native core reads them; or only some of these columns.
 
-    With `clusters`, the paths of the forms of words too, whatever the columns.
+    With `clusters` and `vectors`, the paths and the vectors of the forms of words too, whatever the columns.
     """
     paths = None
     if clusters is not None:
         paths = [clusters.get(word.form) or "" for sentence in sentences for word in sentence.words]
+    rows, ids = (None, None) if vectors is None else _vector_rows(sentences, vectors)
     blank: dict[str, Any] = {} if columns is None else {name: "_" for name in COLUMNS if name not in columns}
     try:
         if blank:
-            return Treebank([[word._replace(**blank) for word in one.words] for one in sentences], paths)
-        return Treebank([list(sentence.words) for sentence in sentences], paths)
+            return Treebank(
+                [[word._replace(**blank) for word in one.words] for one in sentences], paths, rows, ids
+            )
+        return Treebank([list(sentence.words) for sentence in sentences], paths, rows, ids)
     except ValueError as error:
         raise reword(error, str(error)) from None
+
+
+def _vector_rows(sentences: Sequence[Sentence], vectors: WordVectors) -> tuple[Float64s, Int32s]:
+    """The vectors of the different forms, [·, K], and the row of each word, [T]: −1 for one without a vector."""
+    number: dict[str, int] = {}
+    ids = [number.setdefault(word.form, len(number)) for sentence in sentences for word in sentence.words]
+    rows = vectors.rows(list(number))
+    found = np.array(ids, dtype=np.int32)
+    known = (rows != 0).any(axis=1)  # [·]
+    return rows, np.where(known[found], found, -1).astype(np.int32)
 
 
 def labels_of(sentences: Sequence[Sentence]) -> list[str]:

@@ -71,7 +71,8 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
 def _parser(model: Parser) -> dict[str, Any]:
     arc_map, weights = model._get_model().arc_map, model.weights_
     n_arcs, layout = arc_map.n_arc_features, arc_map.layout
-    of_labels, labels = weights[n_arcs:], layout.pair_labels
+    labels = layout.pair_labels
+    of_labels = weights[n_arcs : n_arcs + len(labels)]
     counts = np.bincount(labels, minlength=len(arc_map.labels))
     squares = np.bincount(labels, weights=of_labels**2, minlength=len(arc_map.labels))
     return {
@@ -82,6 +83,7 @@ def _parser(model: Parser) -> dict[str, Any]:
             "weights": len(weights),
             "arc weights": n_arcs,
             "label weights": len(of_labels),
+            **({"vector weights": layout.vectors.n_weights} if arc_map.vector_size else {}),
         },
         **_settings_and_training(model),
         "weights of labels": {

@@ -120,8 +120,8 @@ class Estimator(ParameterView):
         back. Without it the file has those of the file that the model was read from, if it was. `bundle` puts the resources
         that a model reads (lexicons, clusters, word vectors) into its file; else the file names them alone.
         """
-        file = self.to_file(single_precision=single_precision, metadata=metadata)
-        data = model_file.encode(self._bundle(file) if bundle else file)
+        file = self.to_file(single_precision=single_precision, metadata=metadata, bundle=bundle)
+        data = model_file.encode(file)
         with disk.replacing(path) as stream:
             stream.write(data)
 
@@ -130,7 +130,11 @@ class Estimator(ParameterView):
         return model_file.encode(self.to_file())
 
     def to_file(
-        self, *, single_precision: bool = False, metadata: Mapping[str, Any] | None = None
+        self,
+        *,
+        single_precision: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        bundle: bool = False,
     ) -> model_file.ModelFile:
         """What the model file of the trained estimator holds, for a file that has it as a part."""
         self._check_fitted()
@@ -140,7 +144,8 @@ class Estimator(ParameterView):
             "metadata": dict(self._metadata if metadata is None else metadata),
         }
         history = History(self.history_).to_array(seconds=False)
-        return self._pack(settings, history, single_precision=single_precision)
+        file = self._pack(settings, history, single_precision=single_precision)
+        return self._bundle(file) if bundle else file
 
     def _pack(
         self, settings: dict[str, Any], history: Float64s, *, single_precision: bool

@@ -11,14 +11,22 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.data import Sentence
-from crfkit.errors import UnsupportedError
-from crfkit.features import Clusters, Treebank, check_sentences, check_trees, encode_sentences, known_trees
+from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.features import (
+    Clusters,
+    MissingResource,
+    Treebank,
+    WordVectors,
+    check_sentences,
+    check_trees,
+    known_trees,
+)
 from crfkit.inference import SecondOrderParser, TreeParser
 from crfkit.models.checks import check_count, count_threads
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
 from crfkit.models.explanations.arcs import explain_arc
-from crfkit.models.files import parser_file
+from crfkit.models.files import parser_file, resource_file
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.notebook_view import label_list
 from crfkit.models.parser_model import ParserModel
@@ -83,6 +91,9 @@ class Parser(Estimator):
     columns : which columns of the words it may read: some of "form", "lemma", "upos", "xpos" and "feats"; None: all
     clusters : `Clusters` of words: classes of forms, also of those that the training set does not have. The model file
         holds them.
+    vectors : `WordVectors` of forms: the numbers of the vectors of head and dependent are values of features, beside
+        direction and parts of speech, as they are; a word without a vector has 0. The model file names them, and holds them
+        where it is saved with `bundle=True`; else `crfkit.load(path, resources={"vectors": …})` takes them again.
     n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
 
     Attributes
@@ -129,6 +140,7 @@ class Parser(Estimator):
         columns: Sequence[str] | None = None,
         n_threads: int | None = None,
         clusters: Clusters | None = None,
+        vectors: WordVectors | MissingResource | None = None,
     ) -> None:
         self.optimizer = optimizer
         self.l1 = l1
@@ -141,6 +153,7 @@ class Parser(Estimator):
         self.columns = columns
         self.n_threads = n_threads
         self.clusters = clusters
+        self.vectors = vectors
 
     def fit(
         self,
@@ -329,10 +342,17 @@ class Parser(Estimator):
             "structure": model.structure,
             "structure_reason": model.structure_reason,
         }
+        resources = self._settings().resources()
         contents = parser_file.ParserContents(
-            settings, model.arc_map, self.weights_, history, model.pruner, self.clusters
+            settings, model.arc_map, self.weights_, history, model.pruner, resources
         )
         return parser_file.pack(contents, single_precision=single_precision)
+
+    def _bundle(self, file: ModelFile) -> ModelFile:
+        return resource_file.bundle(file, self._settings().resources())
+
+    def _model_resources(self) -> Any:
+        return self._settings().resources() or None
 
     def _set_model(self, model: ParserModel, weights: Float64s) -> None:
         super()._set_model(model, weights)
@@ -349,4 +369,16 @@ class Parser(Estimator):
             self._set_model(self._model, self._weights)
         given = check_sentences(sentences)
         warn_of_missing_columns(self._model.columns, given, stacklevel=3)
-        return given, encode_sentences(given, self.columns, self.clusters)
+        self._check_vectors()
+        return given, self._settings().encode(given)
+
+    def _check_vectors(self) -> None:
+        """Refuse vectors of another size than those that it was trained with."""
+        size = self._model.arc_map.vector_size
+        if isinstance(self.vectors, MissingResource) or (self.vectors.size if self.vectors else 0) == size:
+            return
+        raise ArgumentError(
+            f"vectors is {self.vectors!r}, but the parser was trained with vectors of {size} numbers"
+            if size
+            else f"vectors is {self.vectors!r}, but the parser was trained without vectors"
+        )

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crfkit.arrays import Float64s
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.features import ArcMap, ArcPruner
 from crfkit.inference import SecondOrderParser, TreeParser
 from crfkit.models.training.data_warnings import FilledShares
@@ -12,7 +12,7 @@ from crfkit.models.training.warm_start import copy_keyed, find_keys, make_keys
 
 
 class ParserModel(NamedTuple):
-    """A parser without its weights w [D]: those of arcs come first, then those of labels."""
+    """A parser without its weights w [D]: those of arcs come first, then those of labels, then those of word vectors."""
 
     arc_map: ArcMap
     columns: FilledShares  # what the words of the training sentences had
@@ -38,23 +38,38 @@ class ParserModel(NamedTuple):
     def transfer_weights(self, old: "ParserModel", weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another parser has too, and 0.
 
-        A weight is known by the key of its feature, that of a label by key and name of the label.
+        A weight is known by the key of its feature, that of a label by key and name of the label; those of word vectors are
+        taken over where the vectors have one size.
         """
         here, there, start = old.arc_map, self.arc_map, np.zeros(self.n_weights)
         copy_keyed(here.layout.arc_keys, weights, there.layout.arc_keys, start)
         place = {label: i for i, label in enumerate(there.labels)}
-        labels = np.array([place.get(label, -1) for label in here.labels], dtype=np.int64)
-        features = find_keys(here.layout.label_keys, there.layout.label_keys)
-        R = len(there.labels)
-        known = make_keys(
-            np.repeat(features, np.diff(here.layout.pair_ptr)), labels[here.layout.pair_labels], R
+        labels = np.array([place.get(label, -1) for label in here.labels] + [len(place)], dtype=np.int64)
+        a, b = here.layout, there.layout
+        known, wanted = _pairs(
+            (a.label_keys, a.pair_ptr, a.pair_labels), (b.label_keys, b.pair_ptr, b.pair_labels), labels
         )
-        owners = np.repeat(np.arange(len(there.layout.label_keys)), np.diff(there.layout.pair_ptr))
-        wanted = make_keys(owners, there.layout.pair_labels, R)
         copy_keyed(known, weights[here.n_arc_features :], wanted, start[there.n_arc_features :])
+        u, v = a.vectors, b.vectors
+        if u.size == v.size > 0:
+            rows = find_keys(*_pairs((u.keys, u.ptr, u.labels), (v.keys, v.ptr, v.labels), labels))
+            old_rows = weights[-u.n_weights :].reshape(-1, u.size)
+            start[-v.n_weights :].reshape(-1, v.size)[rows[rows >= 0]] = old_rows[rows >= 0]
         return start
 
     def prune(self, weights: Float64s) -> "tuple[ParserModel, Float64s]":
         """The same parser without weights that are exactly 0, and the weights that are left."""
         arc_map, left = self.arc_map.without_zeros(np.asarray(weights))
         return self._replace(arc_map=arc_map), left
+
+
+def _pairs(
+    old: tuple[Int64s, Int64s, Int32s], new: tuple[Int64s, Int64s, Int32s], labels: Int64s
+) -> tuple[Int64s, Int64s]:
+    """One number for each pair of a feature and a label (keys, offsets, labels), the same for the same pair of both.
+
+    labels : the new number of each old label, −1 where there is none
+    """
+    size = int(labels[-1]) + 1
+    known = make_keys(np.repeat(find_keys(old[0], new[0]), np.diff(old[1])), labels[old[2]], size)
+    return known, make_keys(np.repeat(np.arange(len(new[0])), np.diff(new[1])), new[2], size)

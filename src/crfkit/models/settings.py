@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import (
     COLUMNS,
@@ -20,8 +21,11 @@ from crfkit.features import (
     Strength,
     TagDictionary,
     Template,
+    Treebank,
+    WordVectors,
     check_resources,
     count_columns,
+    encode_sentences,
     is_facet_name,
     list_facet_names,
     preset,
@@ -186,6 +190,7 @@ class ParserSettings:
     columns: Sequence[str] | None = None
     n_threads: int | None = None
     clusters: Clusters | None = None
+    vectors: WordVectors | MissingResource | None = None
 
     def check(self) -> None:
         """Refuse parameters that no parser can be trained with."""
@@ -199,10 +204,25 @@ class ParserSettings:
         check_columns(self.columns)
         if self.clusters is not None and not isinstance(self.clusters, Clusters):
             raise ArgumentError(f"clusters is {self.clusters!r}, expected crfkit.Clusters or None")
+        if isinstance(self.vectors, MissingResource):
+            raise self.vectors.complaint("vectors")
+        if self.vectors is not None and not isinstance(self.vectors, WordVectors):
+            raise ArgumentError(f"vectors is {self.vectors!r}, expected crfkit.WordVectors or None")
         count_threads(self.n_threads)
 
+    def resources(self) -> dict[str, Resource | MissingResource]:
+        """Those that a model with these settings reads, by the names that files have for them."""
+        given = {"clusters": self.clusters, "vectors": self.vectors}
+        return {name: resource for name, resource in given.items() if resource is not None}
+
+    def encode(self, sentences: Sequence[Sentence]) -> Treebank:
+        """The sentences as the native core reads them; NotLoadedError where word vectors are missing."""
+        if isinstance(self.vectors, MissingResource):
+            raise self.vectors.complaint("vectors")
+        return encode_sentences(sentences, self.columns, self.clusters, self.vectors)
+
     def to_json(self) -> dict[str, Any]:
-        """What a model file keeps beside the clusters; threads belong to the machine, not to the model."""
+        """What a model file keeps beside clusters and vectors; threads belong to the machine, not to the model."""
         return {
             "optimizer": settings_file.optimizer_to_json(self.optimizer),
             "l1": float(self.l1),
@@ -214,11 +234,12 @@ class ParserSettings:
             "order": int(self.order),
             "columns": None if self.columns is None else list(self.columns),
             "clusters": None if self.clusters is None else self.clusters.digest,
+            "vectors": None if self.vectors is None else self.vectors.digest,
         }
 
     @classmethod
     def from_json(cls, settings: dict[str, Any]) -> "ParserSettings":
-        """The inverse of `to_json`, without clusters; InputError for what cannot be parameters."""
+        """The inverse of `to_json`, without clusters and vectors; InputError for what cannot be parameters."""
         found = cls(
             optimizer=settings_file.optimizer_from_json(settings, PARSER_OPTIMIZER),
             l1=setting(settings, "l1", (float, int)),

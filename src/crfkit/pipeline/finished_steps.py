@@ -16,6 +16,7 @@ from crfkit.models import (
     replacing,
     write_model_file,
 )
+from crfkit.pipeline.pipeline_file import to_part
 
 _RUN = "run.json"
 
@@ -73,7 +74,7 @@ class FinishedSteps:
         """Write a trained component, if it can be written."""
         path = self._path(name, ".model")
         if path is not None and hasattr(component, "to_file"):
-            write_model_file(component.to_file(), path)
+            write_model_file(to_part(component), path)
 
     def sentences(self, name: str) -> list[Sentence] | None:
         """The sentences that were kept under a name, if they were."""

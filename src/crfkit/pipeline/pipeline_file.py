@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from crfkit.errors import FileFormatError, UnsavableError
-from crfkit.models import ModelFile, join_parts, metadata_of, name_damage, setting, split_parts
+from crfkit.models import ModelFile, Parser, join_parts, metadata_of, name_damage, setting, split_parts
 from crfkit.pipeline.components import Component, component_name
 from crfkit.pipeline.tokenizer import Tokenizer
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from crfkit.pipeline.pipeline import Pipeline
 
 TYPE = "Pipeline"
+
+
+def to_part(component: Any, *, single_precision: bool = False) -> ModelFile:
+    """The model file of a component, with the word vectors that a parser reads in it."""
+    bundled = {"bundle": True} if isinstance(component, Parser) else {}
+    file: ModelFile = component.to_file(single_precision=single_precision, **bundled)
+    return file
 
 
 def pack(
@@ -31,8 +38,8 @@ def pack(
             raise UnsavableError(
                 f"the component {component_name(component)} cannot be saved, as it has no method to_file"
             )
-        parts[f"{len(parts)}-{type(component).__name__}"] = component.to_file(
-            single_precision=single_precision
+        parts[f"{len(parts)}-{type(component).__name__}"] = to_part(
+            component, single_precision=single_precision
         )
     settings = {
         "components": list(parts),

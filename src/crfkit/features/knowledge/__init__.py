@@ -4,7 +4,7 @@ from crfkit.features.knowledge.brown import learn_clusters
 from crfkit.features.knowledge.clusters import ClusteredWord, Clusters
 from crfkit.features.knowledge.lexicon import Lexicon, Match
 from crfkit.features.knowledge.macros import check_resources, resource_lines
-from crfkit.features.knowledge.opening import open_resource, resource_from_bytes
+from crfkit.features.knowledge.opening import open_resource, open_vectors, resource_from_bytes
 from crfkit.features.knowledge.resource import MissingResource, Resource
 from crfkit.features.knowledge.word_vectors import WordVectors
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_resources",
     "learn_clusters",
     "open_resource",
+    "open_vectors",
     "resource_from_bytes",
     "resource_lines",
 ]

@@ -35,6 +35,11 @@ def open_resource(path: str | os.PathLike[str]) -> Resource:
     return Lexicon.read(path)
 
 
+def open_vectors(path: str | os.PathLike[str]) -> WordVectors:
+    """Word vectors of a file: one that was saved, or one that `WordVectors.read` reads."""
+    return WordVectors.load(path) if mapped_file.is_mapped_file(path) else WordVectors.read(path)
+
+
 def resource_from_bytes(data: bytes, source: str) -> Resource:
     """The resource of any kind in the bytes of its file."""
     return _open(mapped_file.parse(np.frombuffer(data, np.uint8), source), source)

@@ -91,7 +91,7 @@ def from_file(
     resources: Resources = None,
 ) -> Any:
     """The estimator of a model file that has been read, or of one of its parts; InputError where it is damaged."""
-    if resources is not None and file.type != crf_file.TYPE:
+    if resources is not None and file.type not in (crf_file.TYPE, parser_file.TYPE):
         raise ArgumentError(f"{source}: resources were given, but a {file.type} has none")
     estimator: CRF[Any] | Parser | GraphCRF
     if file.type == factor_file.TYPE:
@@ -99,8 +99,7 @@ def from_file(
     elif file.type == parser_file.TYPE:
         if functions is not None:
             raise ArgumentError(f"{source}: functions were given, but a parser has none")
-        with name_damage(source, "parser"):
-            estimator = _read_parser(file)
+        estimator = _read_parser(file, source, resources)
     else:
         is_segmenter = file.type == segmenter_file.TYPE
         crf_only = file._replace(type=crf_file.TYPE) if is_segmenter else file
@@ -123,10 +122,16 @@ def _read_graph_crf(file: ModelFile, source: str, functions: Functions, *, trust
     return model
 
 
-def _read_parser(file: ModelFile) -> Parser:
-    contents = parser_file.unpack(file)
-    settings = ParserSettings.from_json(setting(contents.settings, "parameters", dict))
-    parser = Parser(**vars(replace(settings, clusters=contents.clusters)))
+def _read_parser(file: ModelFile, source: str, resources: Resources) -> Parser:
+    with name_damage(source, "parser"):
+        contents = parser_file.unpack(file)
+        settings = ParserSettings.from_json(setting(contents.settings, "parameters", dict))
+    chosen: dict[str, Any] = resource_file.choose(contents.resources, resources, source)
+    with name_damage(source, "parser"):
+        return _assemble_parser(contents, Parser(**vars(replace(settings, **chosen))))
+
+
+def _assemble_parser(contents: parser_file.ParserContents, parser: Parser) -> Parser:
     kept = {"structure": "spanning", "structure_reason": ""} | contents.settings
     structure, reason = setting(kept, "structure", str), setting(kept, "structure_reason", str)
     if (structure, contents.pruner is None) not in ((SPANNING, True), (SPANNING, False), (PROJECTIVE, False)):

@@ -10,11 +10,18 @@
                   the others. In files of before it has labels too: label_keys, label_counts and labels are left out
                   where they are the same
 
-Word clusters are a resource, "clusters", whose bytes it holds (resource_file.py).
+    vector_keys   keys of the blocks of weights of word vectors, where there are such; vector_counts: how many rows each of
+                  these has; vector_labels: the label of each row, the number of labels for a row of all of them. The weights
+                  of a row, "vector_size" of them, stand behind those of labels
+
+Word clusters are a resource, "clusters", whose bytes it holds (resource_file.py). Word vectors are one too, "vectors", whose
+bytes it holds where it is bundled.
 
 Every rule is checked here, but for two that the native core sees to: keys ascend, and so do the labels of a feature.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +29,16 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.errors import FileFormatError, reword
-from crfkit.features import FEATURE_SET, ArcMap, ArcPruner, Clusters
+from crfkit.features import (
+    FEATURE_SET,
+    ArcMap,
+    ArcPruner,
+    Clusters,
+    MissingResource,
+    Resource,
+    VectorLayout,
+    WordVectors,
+)
 from crfkit.models.files import resource_file
 from crfkit.models.files.file_arrays import (
     array,
@@ -40,7 +56,9 @@ MAX_LABELS = 10_000
 PRUNER = "pruner_"  # what the names of its arrays begin with
 PRUNER_KEYS, PRUNER_WEIGHTS = "pruner_arc_keys", "pruner_weights"
 SHARED = "pruner_shared_arc_keys"
-CLUSTERS = "clusters"
+CLUSTERS, VECTORS = "clusters", "vectors"
+VECTOR_SIZE = "vector_size"
+MAX_VECTOR_SIZE = 1 << 20
 LABEL_ARRAYS = ("label_keys", "label_counts", "labels")
 
 
@@ -52,7 +70,7 @@ class ParserContents(NamedTuple):
     weights: Float64s  # [D]
     history: Float64s  # [iterations, 5]
     pruner: ArcPruner | None = None
-    clusters: Clusters | None = None
+    resources: Mapping[str, Resource | MissingResource] = MappingProxyType({})
 
 
 def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFile:
@@ -69,11 +87,14 @@ def pack(contents: ParserContents, *, single_precision: bool = False) -> ModelFi
             own = {name: own[name] for name in (PRUNER_KEYS, PRUNER_WEIGHTS)}
         arrays |= _without_shared(own, arrays)
         settings["pruning"] = {"threshold": pruner.threshold, "most": pruner.most, "coarse": coarse}
-    if contents.clusters is None:
+    if contents.arc_map.vector_size:
+        arrays |= _pack_vectors(contents.arc_map.layout.vectors)
+        settings[VECTOR_SIZE] = contents.arc_map.vector_size
+    if not contents.resources:
         return ModelFile(TYPE, settings, arrays)
-    resources = {CLUSTERS: contents.clusters}
-    settings["resources"] = resource_file.to_json(resources)
-    return resource_file.bundle(ModelFile(TYPE, settings, arrays), resources)
+    settings["resources"] = resource_file.to_json(contents.resources)
+    held = {name: resource for name, resource in contents.resources.items() if name == CLUSTERS}
+    return resource_file.bundle(ModelFile(TYPE, settings, arrays), held)
 
 
 def unpack(file: ModelFile) -> ParserContents:
@@ -85,15 +106,31 @@ def unpack(file: ModelFile) -> ParserContents:
     if count_setting(settings, "features") != FEATURE_SET:
         raise FileFormatError(f"it has features of another version, expected version {FEATURE_SET}")
     settings.pop("features")
-    arc_map, weights = _unpack_map(file, labels, "")
+    size = count_setting(settings, VECTOR_SIZE) if VECTOR_SIZE in settings else 0
+    settings.pop(VECTOR_SIZE, None)
+    arc_map, weights = _unpack_map(file, labels, "", _unpack_vectors(file, size, len(labels)))
     pruner = None
     if "pruning" in settings:
         pruner = _unpack_pruner(_with_shared(file), labels, settings.pop("pruning"))
-    clusters = resource_file.read(file, settings).get(CLUSTERS)
-    if clusters is not None and not isinstance(clusters, Clusters):
-        raise FileFormatError("its word clusters are missing")
+    resources = resource_file.read(file, settings)
+    _check_resources(resources, size)
     settings.pop("resources", None)
-    return ParserContents(settings, arc_map, weights, read_history(file), pruner, clusters)
+    return ParserContents(settings, arc_map, weights, read_history(file), pruner, resources)
+
+
+def _check_resources(resources: Mapping[str, Resource | MissingResource], size: int) -> None:
+    """FileFormatError unless they are what a parser with vectors of this size, or with none (0), reads."""
+    if CLUSTERS in resources and not isinstance(resources[CLUSTERS], Clusters):
+        raise FileFormatError("its word clusters are missing")
+    vectors = resources.get(VECTORS)
+    if set(resources) - {CLUSTERS, VECTORS} or (vectors is None) != (size == 0):
+        raise FileFormatError("its list of resources is damaged")
+    if vectors is None:
+        return
+    if vectors.KIND != WordVectors.KIND or (isinstance(vectors, WordVectors) and vectors.size != size):
+        raise FileFormatError(
+            f"its resource {VECTORS!r} is not the word vectors of {size} numbers that it reads"
+        )
 
 
 def _pack_map(arc_map: ArcMap, weights: npt.NDArray[Any], prefix: str) -> dict[str, Array]:
@@ -105,6 +142,32 @@ def _pack_map(arc_map: ArcMap, weights: npt.NDArray[Any], prefix: str) -> dict[s
         f"{prefix}labels": compact(layout.pair_labels),
         f"{prefix}weights": weights,
     }
+
+
+def _pack_vectors(vectors: VectorLayout) -> dict[str, Array]:
+    return {
+        "vector_keys": vectors.keys,
+        "vector_counts": compact(np.diff(vectors.ptr)),
+        "vector_labels": compact(vectors.labels),
+    }
+
+
+def _unpack_vectors(file: ModelFile, size: int, n_labels: int) -> VectorLayout | None:
+    if size == 0:
+        return None
+    if size > MAX_VECTOR_SIZE:
+        raise FileFormatError(f"its word vectors have {size} numbers, expected at most {MAX_VECTOR_SIZE}")
+    keys = _keys(file, "vector_keys")
+    counts, rows = (
+        integers(file, "vector_counts", n_labels + 2),
+        integers(file, "vector_labels", n_labels + 1),
+    )
+    if len(counts) != len(keys) or int(counts.sum()) != len(rows):
+        raise FileFormatError("the rows of its word vectors do not add up")
+    try:
+        return VectorLayout(size, keys, offsets(counts), rows.astype(np.int32), n_labels)
+    except ValueError as error:
+        raise reword(error, str(error)) from None
 
 
 def _without_shared(own: dict[str, Array], arrays: dict[str, Array]) -> dict[str, Array]:
@@ -136,16 +199,19 @@ def _with_shared(file: ModelFile) -> ModelFile:
     return ModelFile(file.type, file.settings, arrays)
 
 
-def _unpack_map(file: ModelFile, labels: list[str], prefix: str) -> tuple[ArcMap, Float64s]:
+def _unpack_map(
+    file: ModelFile, labels: list[str], prefix: str, vectors: VectorLayout | None = None
+) -> tuple[ArcMap, Float64s]:
     arc_keys, label_keys = _keys(file, f"{prefix}arc_keys"), _keys(file, f"{prefix}label_keys")
     counts = integers(file, f"{prefix}label_counts", len(labels) + 1)
     pairs = integers(file, f"{prefix}labels", len(labels))
     if len(counts) != len(label_keys) or int(counts.sum()) != len(pairs):
         raise FileFormatError("the labels of its features do not add up")
-    weights = read_weights(file, len(arc_keys) + len(pairs), f"{prefix}weights")
+    n_dense = 0 if vectors is None else vectors.n_weights
+    weights = read_weights(file, len(arc_keys) + len(pairs) + n_dense, f"{prefix}weights")
     ptr = offsets(counts)
     try:
-        arc_map = ArcMap.of(labels, arc_keys, label_keys, ptr, pairs.astype(np.int32))
+        arc_map = ArcMap.of(labels, arc_keys, label_keys, ptr, pairs.astype(np.int32), vectors)
     except ValueError as error:
         raise reword(error, str(error)) from None
     return arc_map, weights

@@ -19,7 +19,6 @@ from crfkit.features import (
     Treebank,
     check_sentences,
     check_trees,
-    encode_sentences,
     known_trees,
     labels_of,
     lift_crossing_arcs,
@@ -66,7 +65,7 @@ class ParserTask:
             )
         weights = read_sample_weight(self.sample_weight, len(sentences))
         columns = self.settings.columns
-        treebank = encode_sentences(sentences, columns, self.settings.clusters)
+        treebank = self.settings.encode(sentences)
         trees = known_trees(sentences, labels)
         if not (trees.heads >= 0).any():
             raise EmptyDataError(
@@ -141,7 +140,7 @@ class EncodedTrees:
             return None
         dev, model, settings = self.dev, self.model, self.settings
         check_trees(dev, single_root=False)
-        treebank = encode_sentences(dev, settings.columns, settings.clusters)
+        treebank = settings.encode(dev)
         if not right_words(dev, model.arc_map.labels).counted.any():
             raise EmptyDataError(
                 f"{_name_data('dev', dev)}: no word has a head and a label, expected trees to compare with"
