@@ -92,6 +92,24 @@ void bind_vocabulary(nb::module_& m) {
                 return new_array(unlocked([&] { return v.find_all(other); }));
             },
             "other"_a, "The ids here of all names of another one, by their ids there; -1: not there.")
+        .def_prop_ro("hash_bits", [](const Vocabulary& v) { return v.feature_hash().bits; })
+        .def(
+            "hash_features",
+            [](Vocabulary& v, int bits) {
+                if (bits < 0 || bits > FeatureHash::most_bits)
+                    throw nb::value_error("no such number of bits");
+                v.hash_features({bits});
+            },
+            "bits"_a, "Lets features be looked up by the names of their buckets; 0: by their own names.")
+        .def(
+            "name_of",
+            [](const Vocabulary& v, nb::str s) {
+                const std::string feature = to_bytes(s.ptr());
+                FeatureHash::Name name;
+                const FeatureHash& buckets = v.feature_hash();
+                return to_python(buckets.bits > 0 ? buckets.write(feature, name) : std::string_view(feature));
+            },
+            "feature"_a, "The name that a feature has here: its own, or that of its bucket.")
         .def("to_bytes", &to_bytes_of, "All names as UTF-8 one after the other, and the length of each.")
         .def_static(
             "from_bytes",

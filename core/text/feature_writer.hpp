@@ -57,6 +57,8 @@ class FeatureWriter {
 
     void put(std::string_view name, double value) {
         if (names_) return names_->add(name, value);
+        if (const FeatureHash& buckets = vocabulary_->feature_hash(); buckets.bits > 0)
+            name = buckets.write(name, bucket_names_[n_waiting_]);
         const std::uint64_t hash = Vocabulary::hash(name);
         vocabulary_->prefetch_slot(hash);
         waiting_[n_waiting_] = {name.data(), name.size(), hash};
@@ -74,7 +76,8 @@ class FeatureWriter {
     std::int64_t n_positions_ = 0;
     std::array<NameKey, batch> waiting_;
     std::array<double, batch> values_;
-    std::array<int, batch> ended_;  // positions that ended before waiting name ended_[k]
+    std::array<FeatureHash::Name, batch> bucket_names_;  // where features are hashed
+    std::array<int, batch> ended_;                       // positions that ended before waiting name ended_[k]
     std::vector<char> scratch_;
     std::size_t scratch_used_ = 0;
     FeatureArrays arrays_;

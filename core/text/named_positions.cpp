@@ -33,6 +33,8 @@ template <class Unknown>
 FeatureArrays NamedPositions::numbered(const Vocabulary& vocabulary, const Unknown& unknown) const {
     std::array<NameKey, Vocabulary::batch> keys;
     std::array<std::int32_t, Vocabulary::batch> ids;
+    std::array<FeatureHash::Name, Vocabulary::batch> bucket_names;
+    const FeatureHash& buckets = vocabulary.feature_hash();
     FeatureArrays found;
     found.position_ptr.reserve(position_ptr_.size());
     found.ids.reserve(ends_.size());
@@ -41,7 +43,8 @@ FeatureArrays NamedPositions::numbered(const Vocabulary& vocabulary, const Unkno
     for (std::int64_t first = 0; first < size(); first += Vocabulary::batch) {
         const std::int64_t n = std::min<std::int64_t>(Vocabulary::batch, size() - first);
         for (std::int64_t i = 0; i < n; ++i) {
-            const std::string_view wanted = name(first + i);
+            std::string_view wanted = name(first + i);
+            if (buckets.bits > 0) wanted = buckets.write(wanted, bucket_names[i]);
             keys[i] = {wanted.data(), wanted.size(), Vocabulary::hash(wanted)};
             vocabulary.prefetch_slot(keys[i].hash);
         }

@@ -64,6 +64,8 @@ std::vector<RowExtraction::Piece> RowExtraction::cut(std::span<const RowBlock* c
     for (std::int64_t b = 0; b < static_cast<std::int64_t>(blocks.size()); ++b) {
         if (pieces.empty() || taken >= least) {
             pieces.push_back({b, b, {}, {}, {}, {}});
+            pieces.back().own_states.hash_features(states_.feature_hash());
+            pieces.back().own_arcs.hash_features(arcs_.feature_hash());
             taken = 0;
         }
         pieces.back().last_block = b + 1;

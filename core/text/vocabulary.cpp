@@ -142,6 +142,7 @@ std::pair<Vocabulary, std::vector<std::int32_t>> Vocabulary::keep(std::span<cons
                                     " entries, the vocabulary " + std::to_string(size()) + " names");
     }
     Vocabulary kept;
+    kept.hash_features(feature_hash_);
     std::vector<std::int32_t> remap(keep.size(), absent);
     for (std::int32_t id = 0; id < size(); ++id) {
         if (keep[id]) remap[id] = kept.add(name(id));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "text/feature_hash.hpp"
 
 namespace crfkit {
 
@@ -57,6 +58,10 @@ class Vocabulary {
     // dropped).
     std::pair<Vocabulary, std::vector<std::int32_t>> keep(std::span<const std::uint8_t> keep) const;
 
+    // How whoever looks up features makes names here of them: see FeatureHash. It is kept by keep().
+    const FeatureHash& feature_hash() const { return feature_hash_; }
+    void hash_features(FeatureHash hash) { feature_hash_ = hash; }
+
     static std::uint64_t hash(std::string_view name);
     void prefetch_slot(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
 
@@ -78,6 +83,7 @@ class Vocabulary {
     void prefetch_name(std::int32_t id) const { __builtin_prefetch(arena_.data() + ends_[id]); }
     void resize_table(std::size_t n_slots);
 
+    FeatureHash feature_hash_;
     Buffer<Slot> slots_;               // a power of two
     std::uint64_t mask_ = 0;           // number of slots − 1
     std::vector<char> arena_;          // all names

@@ -7,7 +7,7 @@ import re
 import pytest
 from benchmarks.corpora import find_corpus
 
-from benchmarks import encoding, out_of_core
+from benchmarks import encoding, feature_hashing, out_of_core
 
 
 @pytest.mark.slow
@@ -17,6 +17,13 @@ def test_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "the same bits of the objective in all iterations: True" in text
     assert re.search(r"encoded [0-9,]+ tokens, [0-9,]+ features, 3 shards", text)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_corpus(*feature_hashing.CORPUS) is None, reason="CoNLL-2000 is not on this machine")
+def test_feature_hashing_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    feature_hashing.main(["--quick", "--bits", "8"])
+    assert re.search(r"\| 2\^8 buckets \| 256 \|", capsys.readouterr().out)
 
 
 @pytest.mark.slow

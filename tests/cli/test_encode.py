@@ -44,6 +44,21 @@ def test_encode_and_train(tmp_path: Path, file: Path) -> None:
     assert crfkit.load(model).weights_.tobytes() == known.weights_.tobytes()
 
 
+def test_hashed_features(tmp_path: Path, file: Path) -> None:
+    out, model = tmp_path / "data", tmp_path / "m.crf"
+    run("encode", file, "--out", out, "--features", "names", "--hash-bits", 6)
+    assert open_dataset(out).n_features <= 64
+    run("train", out, "--model", model)
+    tagged = run("tag", model, file).stdout
+    shown = run("inspect", model).stdout
+    assert "h6:" in shown
+    other = tmp_path / "other.crf"
+    run("train", file, "--model", other, "--features", "names", "--hash-bits", 6)
+    assert run("tag", other, file).stdout == tagged
+    assert "1<=x<=30" in run("encode", file, "--out", out, "--hash-bits", 31, status=2).stderr
+    assert "hash_bits=6" in run("train", out, "--model", model, "--hash-bits", 7, status=2).stderr
+
+
 def test_a_model_reads_files_as_those_that_were_encoded(tmp_path: Path) -> None:
     """One of words with blanks, separated by tabs, takes a line with a blank for one word."""
     file, new, model = tmp_path / "train.txt", tmp_path / "new.txt", tmp_path / "m.crf"
@@ -110,6 +125,15 @@ def test_one_path_is_a_list_of_one(tmp_path: Path, file: Path) -> None:
     assert encode_files(file, tmp_path / "more").n_sequences == 8
 
 
+def test_other_structures(tmp_path: Path) -> None:
+    file, out, model = tmp_path / "train.txt", tmp_path / "data", tmp_path / "m.crf"
+    file.write_text("is O\nNew B-LOC\nYork I-LOC\n\nold O\n\n" * 3)
+    run("encode", file, "--out", out, "--features", "names")
+    for options in (["--structure", "segments"], ["--order", "2"], ["--bigrams", "observed"]):
+        run("train", out, "--model", model, *options)
+        assert run("tag", model, file).stdout.split("\n")[1] == "New B-LOC B-LOC"
+
+
 def test_what_does_not_go_together(tmp_path: Path, file: Path) -> None:
     out = tmp_path / "data"
     refused: list[tuple[tuple[Any, ...], str]] = [
@@ -127,7 +151,7 @@ def test_what_does_not_go_together(tmp_path: Path, file: Path) -> None:
         (("train", out, "--model", tmp_path / "m", "--cost", 2), "--cost needs"),
         (("train", out, "--model", tmp_path / "m", "--features", "pos"), "other features"),
         (("train", out, "--model", tmp_path / "m", "--min-count", 2), "min_count"),
-        (("train", out, "--model", tmp_path / "m", "--structure", "segments"), "Segments"),
+        (("train", out, "--model", tmp_path / "m", "--tag-dictionary"), "tag_dictionary"),
     ]
     for arguments, message in refused:
         assert message in run(*arguments, status=2).stderr

@@ -292,7 +292,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="'nothing'"):
         encode_pairs([], tmp_path / "c", features="nothing")
     rows, template = [([("a", "b")], ["A"]), ([("a",)], ["A"])], Template.parse("U0:%x[0,0]\n")
-    with pytest.raises(ShapeError, match="columns"):
+    with pytest.raises(ShapeError, match="column"):
         encode_pairs(rows, tmp_path / "e", features=template, shard_size=1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, SGD, Chain, Checkpoint, Patterns, Segments
+from crfkit import CRF, LBFGS, SGD, Affixes, Chain, Checkpoint, Growth, Ngrams, Pattern, Patterns, Segments
 from crfkit.data import EncodedDataset, open_dataset
 from crfkit.errors import ArgumentError, FileFormatError, MissingFileError, UnsupportedError
 from crfkit.features import Template, encode_pairs
@@ -83,6 +83,85 @@ def test_all_settings_of_chains(tmp_path: Path, settings: dict[str, Any]) -> Non
     model.save(tmp_path / "m")
     again = crfkit.load(tmp_path / "m")
     assert again.predict(lists(pairs)[0]) == known.predict(lists(pairs)[0])
+
+
+@pytest.mark.parametrize("unseen", ["error", "extend"])
+def test_bigrams_are_those_of_all_shards(unseen: str) -> None:
+    """In the first shard alone, no label fits between A and B."""
+    X = [[["a"], ["c"], ["b"]], [["a"], ["c"]], [["c"], ["b"]]] * 2
+    y = [["A", None, "B"], ["A", "C"], ["C", "B"]] * 2
+    bigrams = "observed" if unseen == "error" else crfkit.Bigrams([("A", "C")])
+    structure = Chain(bigrams=bigrams, unseen=unseen)
+    known = CRF(structure, optimizer=SHORT).fit(X, y, shard_size=3)
+    model = CRF(structure, optimizer=SHORT).fit(iter(zip(X, y, strict=True)), shard_size=3)
+    assert model.weights_.tobytes() == known.weights_.tobytes()
+    assert model.structure_ == known.structure_
+
+
+def tagged(n: int) -> list[tuple[Any, Any]]:
+    """Sequences of rows with positional tags, each a word class, a number and a case; some are unknown."""
+    random = np.random.default_rng(5)
+    pairs = []
+    for _ in range(n):
+        ids = random.zipf(1.5, int(random.integers(1, 7))) % 30
+        labels = [f"{'nva'[i % 3]}{'sp-'[i % 2 + (i % 7 == 0)]}{'xyz-'[i % 4]}" for i in ids.tolist()]
+        y = [None if random.random() < 0.1 else label for label in labels]
+        pairs.append(([(f"w{i}", "c") for i in ids], y))
+    return pairs
+
+
+def spans(n: int) -> list[tuple[Any, Any]]:
+    """Sequences of rows with labels of spans."""
+    random = np.random.default_rng(6)
+    pairs = []
+    for _ in range(n):
+        labels: list[str] = []
+        while len(labels) < 6:
+            kind, length = "XYZ"[int(random.integers(3))], int(random.integers(1, 4))
+            labels += ["O"] if kind == "Z" else [f"B-{kind}", *[f"I-{kind}"] * (length - 1)]
+        pairs.append(([(f"w{hash_of(label, t)}", "c") for t, label in enumerate(labels)], labels))
+    return pairs
+
+
+def hash_of(label: str, t: int) -> int:
+    return (sum(map(ord, label)) * 7 + t * t) % 23
+
+
+STRUCTURES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "facets": (tagged, {"facets": "characters"}),
+    "facets, all states": (tagged, {"facets": "characters", "all_possible_states": True}),
+    "facets, bigrams": (
+        tagged,
+        {"facets": "characters", "structure": Chain(bigrams="observed", unseen="soft")},
+    ),
+    "facets, eleven kinds": (tagged, {"facets": lambda label: {f"k{k}": label[k % 3] for k in range(11)}}),
+    "patterns": (words, {"structure": Patterns(["L0 . L2", "L1 L1 L1"])}),
+    "patterns of the data": (words, {"structure": Patterns([Ngrams(3, min_count=4), Affixes(2)])}),
+    "patterns, bigrams": (words, {"structure": Patterns([Ngrams(3)], bigrams="observed")}),
+    "segments": (spans, {"structure": Segments()}),
+    "segments, lengths": (spans, {"structure": Segments(max_length=3), "all_possible_states": True}),
+    "segments, bigrams": (spans, {"structure": Segments(bigrams="observed")}),
+}
+
+
+@pytest.mark.parametrize("optimizer", [SHORT, SGD(max_iterations=2)], ids=["LBFGS", "SGD"])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_structures_that_need_numbers_alone(tmp_path: Path, name: str, optimizer: Any) -> None:
+    make, settings = STRUCTURES[name]
+    pairs = make(60)
+    X = [x for x, _ in pairs]
+    for size in (SIZE, 10_000):
+        known = CRF(features=FEATURES, optimizer=optimizer, **settings).fit(*lists(pairs), shard_size=size)
+        data = encode_pairs(pairs, tmp_path / str(size), features=FEATURES, shard_size=size)
+        assert (data.n_shards > 3) == (size == SIZE)
+        for n_threads in (1, 2):
+            model = CRF(optimizer=optimizer, n_threads=n_threads, **settings).fit(data)
+            assert model.weights_.tobytes() == known.weights_.tobytes()
+        assert model.structure_ == known.structure_
+        assert model.predict(X) == known.predict(X)
+    if "kinds" not in name:
+        model.save(tmp_path / "m")
+        assert crfkit.load(tmp_path / "m").predict(X) == known.predict(X)
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -160,22 +239,32 @@ def test_an_iterator_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> N
     assert most <= SIZE + 2
 
 
-def test_structures_that_look_at_sequences_take_pairs_too(tmp_path: Path) -> None:
+def is_even(_: Any, i: int) -> bool:
+    return i % 2 == 0
+
+
+def test_structures_that_look_at_sequences_take_pairs_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "crfkit")
     files = columns(tmp_path)
     pairs = [pair for path in files for pair in crfkit.data.read_pairs(path)]
-    for settings in ({"structure": Patterns(["L0 L1"])}, {"tag_dictionary": True}):
+    gated = Patterns([Pattern("L0 L1", when=is_even)])
+    for settings in ({"structure": gated}, {"tag_dictionary": True}):
         known = CRF(features="pos", optimizer=SHORT, **settings).fit(*lists(pairs))
         for given in (iter(pairs), files):
             model = CRF(features="pos", optimizer=SHORT, **settings).fit(given)
             assert model.weights_.tobytes() == known.weights_.tobytes()
+    assert "into memory, as this crfkit.Patterns(…) looks at all sequences" in caplog.text
+    assert "into memory, as tag_dictionary looks at" in caplog.text
 
 
 def test_what_does_not_go_with_an_encoded_data_set(dataset: EncodedDataset) -> None:
     for model, message in (
-        (CRF(Patterns(["L0 L1"])), "Patterns"),
-        (CRF(Segments()), "Segments"),
+        (CRF(Patterns([Pattern("L0 L1", when=lambda x, i: True)])), "Patterns"),
+        (CRF(Patterns(grow=Growth())), "Patterns"),
+        (CRF(Segments(segment_features=[0])), "Segments"),
         (CRF(tag_dictionary=True), "tag_dictionary"),
-        (CRF(facets="characters"), "facets"),
         (CRF(l2="auto"), "l2"),
     ):
         with pytest.raises(UnsupportedError, match=message):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crfkit.cli.columns import check_rows
-from crfkit.cli.options import quiet_option, threads_option
+from crfkit.cli.options import hash_option, quiet_option, threads_option
 from crfkit.cli.progress import Display
 from crfkit.data import find_separator
 from crfkit.errors import InputError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     "--wapiti-patterns", type=click.Path(path_type=Path), help="Feature patterns, in the language of Wapiti."
 )
 @click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer positions.")
+@hash_option
 @click.option(
     "--shard-size",
     type=click.IntRange(min=1),
@@ -60,7 +61,7 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
     if reading["separator"] is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(files[0])}
     size = options["shard_size"] or ENCODED_SHARD_SIZE
-    settings = EncodingSettings(features, options["min_count"], size, reading)
+    settings = EncodingSettings(features, options["min_count"], size, reading, options["hash_bits"])
     with Display(quiet=quiet) as display:
         dataset = encode_sources(
             sources,

@@ -29,6 +29,12 @@ separator_option = click.option(
 model_option = click.option(
     "--model", required=True, type=click.Path(path_type=Path), help="Where the model file goes."
 )
+hash_option = click.option(
+    "--hash-bits",
+    type=click.IntRange(1, 30),
+    metavar="N",
+    help="Know features by 2^N buckets of their names, which bounds memory; those of one bucket share weights.",
+)
 l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 
 

@@ -30,7 +30,7 @@ from crfkit.cli.constraints import (
 from crfkit.cli.costs import cost_option, parse_costs
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.machines import cluster_options, open_cluster
-from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
+from crfkit.cli.options import hash_option, l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
 from crfkit.cli.resources import bundle_option, open_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
@@ -172,6 +172,7 @@ def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
 @click.option(
     "--min-count", type=int, help=f"Leave out features seen at fewer positions.{_OR_PRESET.format(1)}"
 )
+@hash_option
 @click.option(
     "--all-possible-states/--seen-states",
     default=None,
@@ -405,4 +406,5 @@ def _estimator(features: Template | str | None, options: dict[str, Any], client:
         tag_dictionary=options["tag_dictionary"],
         n_threads=options["threads"],
         resources=open_resources(options["resources"]),
+        hash_bits=options["hash_bits"],
     )

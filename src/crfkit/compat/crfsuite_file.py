@@ -130,6 +130,7 @@ def check_expressible(crf: CRF[Any]) -> None:
     reasons = {
         "probabilities that are normalised at each position": crf.locally_normalised_,
         "a template: it makes features of columns": crf.encoder_.template is not None,
+        "hashed features: their names are not known": crf.encoder_.hash_bits is not None,
         "patterns": bool(crf.pattern_names_),
         "a structure of its own": not kind_of(crf.structure_).adds_to_chain,
         "feature functions": bool(crf.output_names_) or len(crf.weights_) > feature_map.n_weights,

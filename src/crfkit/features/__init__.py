@@ -10,7 +10,7 @@ from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings, encode_part
 from crfkit.features.encoded_data import encode_files, encode_pairs, encode_sources
-from crfkit.features.encoding import Encoder
+from crfkit.features.encoding import Encoder, check_hash_bits
 from crfkit.features.facets import (
     LABEL_KIND,
     NAMED_FACETS,
@@ -181,6 +181,7 @@ __all__ = [
     "available_threads",
     "block_of",
     "check_costs",
+    "check_hash_bits",
     "check_lists",
     "check_possible",
     "check_resources",

@@ -163,7 +163,7 @@ def sparse_features(name: str, rows: SparseRows, vocabulary: Vocabulary, *, grow
     ids = np.empty(len(columns), dtype=np.int32)
     look_up = vocabulary.add if grow else vocabulary.get
     for k in np.argsort(first).tolist():  # ids in order of first occurrence
-        ids[k] = look_up(f"{name}:{columns[k]}")
+        ids[k] = look_up(vocabulary.name_of(f"{name}:{columns[k]}"))
     found = ids[places]
     known = found >= 0
     position_ptr = offsets(known)[rows.position_ptr]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s, Int32s, Int64s
+from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.structures import AllowedLabels
 
 
@@ -82,6 +82,19 @@ class Annotation(NamedTuple):
         return Annotation(
             self.labels[begin:end], None if self.sets is None else self.sets.between(begin, end)
         )
+
+    @classmethod
+    def join(cls, parts: "Sequence[Annotation]") -> "Annotation":
+        """Those of several data sets, one after the other."""
+        labels = np.concatenate([part.labels for part in parts])
+        if all(part.sets is None for part in parts):
+            return cls(labels)
+        sizes = [
+            np.zeros(len(part.labels), np.int64) if part.sets is None else np.diff(part.sets.position_ptr)
+            for part in parts
+        ]
+        members = [part.sets.labels for part in parts if part.sets is not None]
+        return cls(labels, AllowedLabels(offsets(np.concatenate(sizes)), np.concatenate(members)))
 
 
 def sequence_weights(given: npt.ArrayLike | None, n: int) -> Float64s:

@@ -56,6 +56,7 @@ class EncodingSettings:
     min_count: int = 1
     shard_size: int = ENCODED_SHARD_SIZE
     reading: dict[str, Any] | None = None  # how files are read, for those who read more of them
+    hash_bits: int | None = None  # features are known by 2^hash_bits buckets of their names
 
     def template_for(self, n_columns: int | None) -> Template | None:
         """The template; a preset fits itself to the columns."""
@@ -71,6 +72,7 @@ class EncodingSettings:
             "preset": self.features if isinstance(self.features, str) else None,
             "min_count": self.min_count,
             "reading": self.reading or {},
+            **({} if self.hash_bits is None else {"hash_bits": self.hash_bits}),
         }
 
 
@@ -278,7 +280,7 @@ def skip_sequences(shards: Iterable[ColumnRows], skipped: int) -> Iterator[Colum
 def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_threads: int = 1) -> ArrayFile:
     """The sequences of a shard, with a vocabulary and labels of their own: step 1, on any machine."""
     if isinstance(shard, ColumnRows):
-        encoder = Encoder(settings.template_for(shard.n_columns))
+        encoder = Encoder(settings.template_for(shard.n_columns), hash_bits=settings.hash_bits)
         dataset = encoder.fit_encode(shard, n_threads)
         values, ids = shard.label_ids
         labels = Labels.learn([values])
@@ -286,7 +288,7 @@ def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_th
     else:
         X, y = [x for x, _ in shard], [labels for _, labels in shard]
         n_columns = None if settings.features is None else count_columns(X)[1]
-        encoder = Encoder(settings.template_for(n_columns))
+        encoder = Encoder(settings.template_for(n_columns), hash_bits=settings.hash_bits)
         dataset = encoder.fit_encode(X, n_threads)
         gold = check_lists(y, dataset.sequence_ptr)
         try:

@@ -10,6 +10,7 @@ from crfkit import _core
 from crfkit.data import EncodedDataset, find_separator
 from crfkit.errors import ArgumentError
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, Counted, DatasetWriter, EncodingSettings
+from crfkit.features.encoding import check_hash_bits
 from crfkit.features.pair_sources import Pair, PairSource, file_source, read_row_shards
 from crfkit.features.presets import PRESETS
 from crfkit.features.templates import Template
@@ -33,6 +34,7 @@ def encode_sources(
         raise ArgumentError(
             f"features is {settings.features!r}, expected a template or one of {', '.join(PRESETS)}"
         )
+    check_hash_bits(settings.hash_bits)
     writer = DatasetWriter(
         Path(out), sources, settings, stage, counted, n_threads or _core.available_threads()
     )
@@ -47,6 +49,7 @@ def encode_files(
     features: Template | str | None = "names",
     min_count: int = 1,
     shard_size: int = ENCODED_SHARD_SIZE,
+    hash_bits: int | None = None,
     label_column: int = -1,
     separator: str | None = None,
     n_threads: int | None = None,
@@ -54,9 +57,10 @@ def encode_files(
     """Encode column files, of any size, into the folder `out`, which `CRF.fit` takes; a killed run goes on when repeated.
 
     `files` are paths, or one path. `features` is a template, or the name of a preset. Features that stand at fewer than
-    `min_count` positions are left out. A shard has at most `shard_size` positions of one file. `label_column` and
-    `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core, on `n_threads` threads;
-    ids do not depend on their number.
+    `min_count` positions are left out. With `hash_bits`, features are known by 2^hash_bits buckets of their names, and
+    share weights there (see `crfkit.CRF`). A shard has at most `shard_size` positions of one file. `label_column` and
+    `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core, on `n_threads` threads; ids
+    do not depend on their number.
     """
     reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
     paths = [files] if isinstance(files, str | os.PathLike) else files
@@ -64,7 +68,10 @@ def encode_files(
     if sources and separator is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(sources[0].name)}
     return encode_sources(
-        sources, out, EncodingSettings(features, min_count, shard_size, reading), n_threads=n_threads
+        sources,
+        out,
+        EncodingSettings(features, min_count, shard_size, reading, hash_bits),
+        n_threads=n_threads,
     )
 
 
@@ -75,6 +82,7 @@ def encode_pairs(
     features: Template | str | None = None,
     min_count: int = 1,
     shard_size: int = ENCODED_SHARD_SIZE,
+    hash_bits: int | None = None,
     n_threads: int | None = None,
 ) -> EncodedDataset:
     """Encode pairs (x, y) of a sequence and its labels, as they come; never are more than those of a shard in memory.
@@ -82,5 +90,5 @@ def encode_pairs(
     Arguments as for `encode_files`; without `features`, positions are in any form that `CRF.fit` takes. The source cannot
     be read again, so a run that was killed cannot go on.
     """
-    settings = EncodingSettings(features, min_count, shard_size)
+    settings = EncodingSettings(features, min_count, shard_size, hash_bits=hash_bits)
     return encode_sources([PairSource("sequences", lambda: pairs)], out, settings, n_threads=n_threads)

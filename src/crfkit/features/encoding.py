@@ -11,7 +11,7 @@ import numpy as np
 from crfkit import _core
 from crfkit._core import Vocabulary
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
-from crfkit.errors import FeatureError
+from crfkit.errors import ArgumentError, FeatureError
 from crfkit.features.blocks import (
     DenseRows,
     Place,
@@ -28,6 +28,8 @@ from crfkit.features.given_sequences import check_sequences, is_sparse, list_seq
 from crfkit.features.templates import Template
 from crfkit.features.vector_blocks import vector_blocks
 from crfkit.features.wapiti_tokens import WapitiTokens
+
+MOST_HASH_BITS = 30
 
 _List = tuple[Int64s, Int32s, None]
 _Extracted = tuple[Int64s, _List, _List | None, int | None]  # sequence_ptr, states, arcs, columns of a row
@@ -57,7 +59,12 @@ class Encoder:
     dense_sizes: dict[str, int] = field(default_factory=dict)  # block → number of columns
     n_columns: int | None = None  # of the rows seen in training, with a template
     more_columns: bool = False  # rows may have more columns than these, each another number of them
+    hash_bits: int | None = None  # features are known by 2^hash_bits buckets of their names, not by these
     _extractor: _core.Extractor | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for vocabulary in (self.vocabulary, self.arc_vocabulary):
+            vocabulary.hash_features(self.hash_bits or 0)
 
     @property
     def least_columns(self) -> int | None:
@@ -69,14 +76,21 @@ class Encoder:
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickles: vocabularies as bytes."""
         names = self.vocabulary.to_bytes(), self.arc_vocabulary.to_bytes()
-        return _unpickle, (self.template, *names, self.dense_sizes, self.n_columns, self.more_columns)
+        return _unpickle, (
+            self.template,
+            *names,
+            self.dense_sizes,
+            self.n_columns,
+            self.more_columns,
+            self.hash_bits,
+        )
 
     def fit_encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """Learn the features of training data, and encode it. After an error the encoder is as it was.
 
         Ids do not depend on the number of threads, here and below.
         """
-        return self._learn(Encoder(self.template), X, n_threads)
+        return self._learn(Encoder(self.template, hash_bits=self.hash_bits), X, n_threads)
 
     def extend_encode(self, X: Any, n_threads: int = 1) -> Dataset:
         """Learn the features of more training data beside those that are known, and encode it.
@@ -87,7 +101,8 @@ class Encoder:
             Vocabulary.from_bytes(*known.to_bytes()) for known in (self.vocabulary, self.arc_vocabulary)
         )
         sizes = dict(self.dense_sizes)
-        fresh = Encoder(self.template, states, arcs, sizes, self.n_columns, self.more_columns)
+        more = (sizes, self.n_columns, self.more_columns, self.hash_bits)
+        fresh = Encoder(self.template, states, arcs, *more)
         return self._learn(fresh, X, n_threads)
 
     def _learn(self, fresh: Encoder, X: Any, n_threads: int) -> Dataset:
@@ -279,3 +294,12 @@ def _without_rare(
         return features, vocabulary
     kept, remap = vocabulary.keep(counts >= min_count)
     return FeatureList(*_core.renamed_features(*features, remap)), kept
+
+
+def check_hash_bits(hash_bits: object) -> None:
+    """Refuse what is neither None nor a number of bits."""
+    whole = isinstance(hash_bits, int | np.integer) and not isinstance(hash_bits, bool)
+    if hash_bits is not None and not (whole and 1 <= int(hash_bits) <= MOST_HASH_BITS):  # type: ignore[call-overload]
+        raise ArgumentError(
+            f"hash_bits is {hash_bits!r}, expected None or a whole number from 1 to {MOST_HASH_BITS}"
+        )

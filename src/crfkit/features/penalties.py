@@ -46,13 +46,15 @@ def penalty_vector(
     transitions = strengths.get("transitions", default)
     state_blocks = [block_of(feature) for feature in encoder.vocabulary.names()]
     arc_blocks = [block_of(feature) for feature in encoder.arc_vocabulary.names()]
-    written = () if encoder.template is None else map(block_of, encoder.template.text.splitlines())
+    template = encoder.template if encoder.hash_bits is None else None
+    written = () if template is None else map(block_of, template.text.splitlines())
     known = {*state_blocks, *arc_blocks, *written, *feature_map.dense, *others, "transitions", "start", "end"}
     unknown = sorted(set(strengths) - known)
     if unknown:
         raise ArgumentError(
             f"{name} names the block {unknown[0]!r}, which no feature belongs to; the blocks are: "
-            f"{', '.join(sorted(known)[:40])}, and 'default' for the rest."
+            f"{', '.join(sorted(known)[:40])}, and 'default' for the rest"
+            f"{'.' if encoder.hash_bits is None else ': with hash_bits, features have no blocks.'}"
         )
     out = np.empty(feature_map.n_weights + sum(others.values()))
     per_feature = np.array([strengths.get(block, default) for block in state_blocks], dtype=np.float64)

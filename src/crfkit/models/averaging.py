@@ -68,6 +68,7 @@ def _join(models: Sequence[ChainModel]) -> ChainModel:
         potentials, map_ = model.potentials, model.potentials.feature_map
         alike = map_.dense == first.potentials.feature_map.dense and map_.facets is None
         same_template = potentials.encoder.template == first.potentials.encoder.template
+        same_template &= potentials.encoder.hash_bits == first.potentials.encoder.hash_bits
         if type(potentials) is not FeaturePotentials or not alike or not same_template or model.dictionary:
             raise UnsupportedError(
                 "the models have different weights, and templates, dense blocks, facets, patterns, segments, tag "

@@ -85,6 +85,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         name; a preset has lines of its own for each. A model file names them; `crfkit.load` is given them again.
     n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
     random_state : the default seed of `sample`
+    hash_bits : None: features are known by their names. A number from 1 to 30: by the bucket of their name, of 2^hash_bits;
+        those of one bucket share their weights, and memory is bounded whatever features the data have
 
     Attributes
     ----------
@@ -134,6 +136,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         n_threads: int | None = None,
         random_state: RandomState = None,
         resources: Mapping[str, Resource | MissingResource] | None = None,
+        hash_bits: int | None = None,
     ) -> None:
         given = {
             "structure": structure,
@@ -159,6 +162,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         self.n_threads = n_threads
         self.random_state = random_state
         self.resources = resources
+        self.hash_bits = hash_bits
 
     def fit(
         self,

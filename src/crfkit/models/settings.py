@@ -23,6 +23,7 @@ from crfkit.features import (
     Template,
     Treebank,
     WordVectors,
+    check_hash_bits,
     check_resources,
     count_columns,
     encode_sentences,
@@ -33,7 +34,7 @@ from crfkit.features import (
 )
 from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
 from crfkit.models.files import resource_file, settings_file
-from crfkit.models.files.file_arrays import current_names, setting
+from crfkit.models.files.file_arrays import current_names, hash_bits_of, setting
 from crfkit.models.kinds import StructureKind, kind_of
 from crfkit.optimizers import AUTO, LBFGS, AdaGrad, Optimizer
 from crfkit.structures import Bigrams, Chain, SequenceStructure
@@ -78,6 +79,7 @@ class CRFSettings:
     resources: Mapping[str, Resource | MissingResource] | None = None
     n_threads: int | None = None
     random_state: RandomState = None
+    hash_bits: int | None = None
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
@@ -94,6 +96,10 @@ class CRFSettings:
             raise UnsupportedError(
                 "all_possible_states and min_count are about counted features, not about feature functions"
             )
+        check_hash_bits(self.hash_bits)
+        if self.hash_bits is not None and (self.functions is not None or not self.kind.adds_to_chain):
+            what = "feature functions" if self.functions is not None else self.kind.written
+            raise UnsupportedError(f"hash_bits is about features of positions in a chain, not about {what}")
         facets, dictionary = self.facets, self.tag_dictionary
         absent = facets is None or facets is False
         if not (absent or isinstance(facets, Mapping) or callable(facets) or is_facet_name(facets)):
@@ -154,6 +160,7 @@ class CRFSettings:
             "facets": settings_file.name_or_listed(self.facets),
             "tag_dictionary": settings_file.name_or_listed(self.tag_dictionary),
             "resources": resource_file.to_json({} if template is None else template.used_resources()),
+            **({} if self.hash_bits is None else {"hash_bits": int(self.hash_bits)}),
         }
 
     @classmethod
@@ -172,6 +179,7 @@ class CRFSettings:
             facets=settings_file.facets_from_json(settings, learned.facets),
             tag_dictionary=settings_file.dictionary_from_json(settings, learned.dictionary),
             resources=learned.resources or None,
+            hash_bits=hash_bits_of(settings),
         )
 
 

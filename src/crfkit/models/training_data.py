@@ -22,7 +22,8 @@ from crfkit.models.frame_input import read_examples
 from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, find_template
 from crfkit.models.training.crf_task import CRFTask, MakeLoss
-from crfkit.models.training.stored_task import StoredTask
+from crfkit.models.training.progress import LOGGER
+from crfkit.models.training.stored_task import StoredTask, find_obstacle
 from crfkit.models.training.training_set import Examples
 from crfkit.structures import SequenceStructure
 
@@ -56,6 +57,8 @@ def open_task(
             yield StoredTask(settings, _encode(files, X, Path(folder), settings, shard_size), make_loss)
     else:
         if has_labels:
+            why = find_obstacle(settings) or "resources are given"
+            LOGGER.info("reading all sequences into memory, as %s", why)
             pairs = list(_all_pairs(files) if files else X)
             X, y = [x for x, _ in pairs], [labels for _, labels in pairs]
         weights, allowed, costs = (beside[name] for name in ("sample_weight", "allowed", "costs"))
@@ -85,6 +88,7 @@ def _encode(
         "features": own.features,
         "min_count": own.min_count,
         "shard_size": own.shard_size,
+        "hash_bits": own.hash_bits,
     }
     out = folder / "data"
     return encode_files(files, out, **options) if files else encode_pairs(pairs, out, **options)
@@ -97,13 +101,12 @@ def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettin
     features: Any = settings.features
     if not isinstance(features, str) or features not in PRESETS:
         features = find_template(features)
-    return EncodingSettings(features, settings.min_count, size)
+    return EncodingSettings(features, settings.min_count, size, hash_bits=settings.hash_bits)
 
 
 def is_encodable(settings: CRFSettings) -> bool:
     """Whether training needs numbers alone, and not the sequences themselves."""
-    others = (settings.functions, settings.facets, settings.tag_dictionary, settings.resources)
-    return settings.kind.trains_on_encoded and not any(others) and not isinstance(settings.l2, str)
+    return find_obstacle(settings) is None and not settings.resources
 
 
 def _as_files(X: Any, y: Any) -> Sequence[str | os.PathLike[str]]:

@@ -54,7 +54,7 @@ class KnownWords(NamedTuple):
             return None
         vocabulary, prefix, tail = model.encoder_.vocabulary, line.macros[0].literal, line.tail
         return cls(
-            lambda word: f"{prefix}{word}{tail}" in vocabulary,
+            lambda word: vocabulary.name_of(f"{prefix}{word}{tail}") in vocabulary,
             f"words with a feature {prefix}…{tail} of their own in the model",
         )
 

@@ -27,6 +27,7 @@ from crfkit.models.files.file_arrays import (
     array,
     compact,
     flag,
+    hash_bits_of,
     integers,
     is_int,
     pack_texts,
@@ -71,6 +72,7 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         "dense": [[name, columns] for name, columns in map_.dense.items()],
         "facets": None if map_.facets is None else list(map_.facets.names),
         "bytes": n_bytes,
+        **({} if encoder.hash_bits is None else {"hash_bits": encoder.hash_bits}),
     }
     arrays: dict[str, Array] = {
         "weights": contents.weights.astype(np.float32) if single_precision else contents.weights,
@@ -144,13 +146,14 @@ def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., Any] | None
         check_labels(n_labels, n_weights)
     n_columns = setting(settings, "n_columns", (int, type(None)))
     more_columns = flag(settings, "more_columns")
+    hash_bits = hash_bits_of(settings)
     structure = setting(setting(settings, "parameters", dict), "structure", dict)
     soft = structure.get("unseen") == "soft"
     arcs = (before.astype(np.int32), after.astype(np.int32), arc_ptr, arc_triples)
     return Contents(
         settings,
         labels,
-        Encoder(None, vocabulary, arc_vocabulary, dict(dense), n_columns, more_columns),
+        Encoder(None, vocabulary, arc_vocabulary, dict(dense), n_columns, more_columns, hash_bits),
         FeatureMap(n_labels, pair_ptr, pair_labels, dense, *arcs, bigrams, soft, facets),
         weights,
         read_history(file),

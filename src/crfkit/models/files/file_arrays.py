@@ -11,6 +11,7 @@ import numpy as np
 from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import MAX_WEIGHT
 from crfkit.errors import ArgumentError, FileFormatError, InputError, reword
+from crfkit.features import check_hash_bits
 from crfkit.models.files.model_file import Array, ModelFile, compress, decompress
 
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -130,6 +131,15 @@ def setting(settings: dict[str, Any], name: str, kinds: type | tuple[type, ...])
         expected = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
         raise FileFormatError(f"its setting {name!r} is {str(value)[:40]!r}, expected {expected}")
     return value
+
+
+def hash_bits_of(settings: dict[str, Any]) -> int | None:
+    """The bits that features are hashed to; files of models without hashing do not have them."""
+    try:
+        check_hash_bits(settings.get("hash_bits"))
+    except ArgumentError as error:
+        raise FileFormatError(f"its setting {error}") from None
+    return settings.get("hash_bits")
 
 
 def flag(settings: dict[str, Any], name: str) -> bool:

@@ -11,7 +11,10 @@ class ChainKind(StructureKind):
     structure = Chain
     written = "crfkit.Chain(…)"
     adds_to_chain = True
-    trains_on_encoded = True
+
+    def reads_sequences(self, structure: Chain) -> bool:
+        """Never."""
+        return False
 
     def open(self, stored: StoredModel) -> tuple[Chain, FeaturePotentials]:
         """The chain of the parameters."""

@@ -52,7 +52,7 @@ class StructureKind:
     named_weights: ClassVar[bool] = False  # a file lists the names of its weights
     calls_functions: ClassVar[bool] = False  # which no file holds; or it is of a class that no file holds
     inputs: ClassVar[str] = ""  # what it reads that is no sequence of positions
-    trains_on_encoded: ClassVar[bool] = False  # it is learned shard by shard
+    learns_from_labels: ClassVar[bool] = False  # its own weights, from all label sequences together
     adds_to_chain: ClassVar[bool] = False  # without weights of its own it is a chain
 
     def check(self, settings: "CRFSettings") -> None:
@@ -69,6 +69,10 @@ class StructureKind:
     def complete_labels(self, structure: Any, labels: Labels) -> Labels:
         """The labels of training data with those that outputs may have beside them."""
         return labels
+
+    def reads_sequences(self, structure: Any) -> bool:
+        """Whether training looks at the sequences themselves: features and labels as numbers are not enough."""
+        return True
 
     def growth(self, structure: Any) -> Growth | None:
         """How training is to choose patterns, if it is."""

@@ -149,6 +149,12 @@ class PatternKind(StructureKind):
     unpack = staticmethod(pattern_file.unpack)
     calls_functions = True
     adds_to_chain = True
+    learns_from_labels = True
+
+    def reads_sequences(self, structure: Patterns) -> bool:
+        """For gates, for functions of the input, and while patterns grow."""
+        gated = any(pattern.when is not None for pattern in structure.written)
+        return gated or bool(structure.functions) or bool(structure.grow)
 
     def growth(self, structure: Patterns) -> Growth | None:
         """Whether patterns grow in rounds."""

@@ -187,6 +187,11 @@ class SegmentKind(StructureKind):
     key = "segments"
     unpack = staticmethod(segment_file.unpack)
     calls_functions = True
+    learns_from_labels = True
+
+    def reads_sequences(self, structure: Segments) -> bool:
+        """For features of segments and for dictionaries; labels in IOB1 are read as those of BIO beforehand."""
+        return bool(structure.segment_features) or bool(structure.dictionaries) or structure.reads_iob1
 
     def learn(self, given: TrainingInput) -> TrainingSet:
         """Labels of IOB1 have been read as those of BIO."""

@@ -85,7 +85,7 @@ class FeaturePotentials:
         if base is not None:
             encoder = replace(base.encoder)
             return encoder, encoder.extend_encode(X, n_threads)
-        encoder = Encoder(template)
+        encoder = Encoder(template, hash_bits=settings.hash_bits)
         dataset = encoder.fit_encode(X, n_threads)
         return encoder, encoder.cut(dataset, settings.min_count) if settings.min_count > 1 else dataset
 

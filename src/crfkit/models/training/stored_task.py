@@ -3,26 +3,37 @@
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from crfkit.arrays import Float64s, Int32s, Int64s, offsets
+from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import EncodedDataset
 from crfkit.errors import ArgumentError, FileFormatError, UnsupportedError
 from crfkit.evaluation import read_metric
-from crfkit.features import Annotation, Encoder, FeatureMap, Labels, Template, Vocabulary, read_shard
+from crfkit.features import (
+    Annotation,
+    Dataset,
+    Encoder,
+    FeatureList,
+    FeatureMap,
+    Labels,
+    Template,
+    Vocabulary,
+    read_shard,
+)
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev
 from crfkit.models.constraints import bind_chain
-from crfkit.models.potentials import FeaturePotentials, TrainingData
+from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
 from crfkit.models.settings import CRFSettings, features_from_json, find_template
 from crfkit.models.training.crf_task import EncodedChains, EncodedSequences, MakeLoss, here
 from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint
+from crfkit.models.training.map_union import join_maps
 from crfkit.models.training.sharded_data import Shard, ShardedData
 from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import FeatureCounts, build_feature_map
@@ -31,7 +42,6 @@ from crfkit.objective import Loss, Objective, stored_loss
 from crfkit.structures import Bigrams, Chain
 
 Result = TypeVar("Result")
-_MERGED_AT_ONCE = 1 << 23  # keys of weights that are collected before equal ones are dropped
 
 
 @dataclass(frozen=True)
@@ -51,35 +61,23 @@ class StoredTask:
         """Refuse what needs the sequences themselves, and settings that the data set was not encoded with."""
         check_dev(plan.dev)
         read_metric(plan.metric)
-        settings = self.settings
-        if not settings.kind.trains_on_encoded or settings.functions is not None:
-            what = "feature functions" if settings.functions is not None else settings.kind.written
-            raise UnsupportedError(
-                f"an encoded data set was given, but {what} looks at all sequences; expected X and y"
-            )
-        for name in ("facets", "tag_dictionary"):
-            if getattr(settings, name):
-                raise UnsupportedError(
-                    f"an encoded data set was given, and {name}, which looks at all sequences; expected X and y"
-                )
-        if isinstance(settings.l2, str):
-            raise UnsupportedError(
-                f"an encoded data set was given, but l2 is {settings.l2!r}, which holds sequences out; expected a number"
-            )
-        adopt_settings(settings, self.dataset)
+        if obstacle := find_obstacle(self.settings):
+            raise UnsupportedError(f"an encoded data set was given, but {obstacle}; expected X and y")
+        adopt_settings(self.settings, self.dataset)
 
     def encode(self, plan: Plan[Any], n_threads: int) -> EncodedChains:
         """The model that the data call for, and warnings about them."""
         settings, template = adopt_settings(self.settings, self.dataset)
         data = StoredData(self.dataset)
-        model = _learn(data, settings, template)
+        model = _learn(data, settings, template, n_threads)
         if reason := model.find_unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=5)
         warn_of_training_data(model, settings.min_count, stacklevel=5)
         if self.dataset.n_shards > 1:
             return StoredSequences(settings, model, plan.dev, plan.metric, data, self.make_loss)
         dataset, annotation = data.shard(0)[:2]
-        whole = ShardedData(TrainingData(None, dataset, annotation), None, np.array(self.dataset.shard_ptr))
+        known = TrainingData(None, dataset, annotation, model.potentials.read(dataset, n_threads))
+        whole = ShardedData(known, None, np.array(self.dataset.shard_ptr))
         own = (False, None, self.make_loss)
         return EncodedSequences(settings, model, plan.dev, plan.metric, whole, *own)
 
@@ -157,9 +155,24 @@ class StoredSequences(EncodedChains):
         """Of the data, by the checksums of their shards, and of what they call for."""
         head = self.stored.dataset.head
         digest = Fingerprint()
-        for thing in (head["shards"], head["labels"], head["settings"], self.model.potentials.feature_map):
+        potentials = self.model.potentials
+        own = [*potentials.pattern_names, *potentials.structure_names]
+        for thing in (head["shards"], head["labels"], head["settings"], potentials.feature_map, own):
             digest.add(thing)
         return {"data": digest.hexdigest(), **self._dev_fingerprint()}
+
+
+def find_obstacle(settings: CRFSettings) -> str | None:
+    """What of the settings needs the sequences themselves, and not features and labels as numbers alone."""
+    if settings.functions is not None:
+        return "feature functions look at all sequences"
+    if settings.kind.reads_sequences(settings.structure):
+        return f"this {settings.kind.written} looks at all sequences"
+    if settings.tag_dictionary:
+        return "tag_dictionary looks at the words of all sequences"
+    if isinstance(settings.l2, str):
+        return f"l2 is {settings.l2!r}, which holds sequences out"
+    return None
 
 
 def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFSettings, Template | None]:
@@ -182,25 +195,33 @@ def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFS
             f"{dataset.path}: the data set was encoded with min_count={stored['min_count']}, the model has "
             f"min_count={settings.min_count}; leave it out, or encode the files again"
         )
-    return replace(settings, features=features, min_count=stored["min_count"]), template
+    bits = stored.get("hash_bits")
+    if settings.hash_bits not in (None, bits):
+        raise ArgumentError(
+            f"{dataset.path}: the data set was encoded with hash_bits={bits}, the model has "
+            f"hash_bits={settings.hash_bits}; leave it out, or encode the files again"
+        )
+    return replace(settings, features=features, min_count=stored["min_count"], hash_bits=bits), template
 
 
-def _learn(data: StoredData, settings: CRFSettings, template: Template | None) -> ChainModel:
+def _learn(data: StoredData, settings: CRFSettings, template: Template | None, n_threads: int) -> ChainModel:
     """The labels, transitions and weights of all shards."""
     dataset = data.dataset
     names, stored = dataset.vocabulary(), dataset.settings
     states = Vocabulary.from_bytes(names["names"], names["lengths"])
     arcs = Vocabulary.from_bytes(names["arc_names"], names["arc_lengths"])
     n_columns, more_columns = stored.get("n_columns"), bool(stored.get("more_columns"))
-    encoder = Encoder(template, states, arcs, {}, n_columns, more_columns)
+    encoder = Encoder(template, states, arcs, {}, n_columns, more_columns, settings.hash_bits)
     labels = settings.kind.complete_labels(settings.structure, Labels.from_json(dataset.labels))
     chain = _bind(data, settings, labels)
     build = partial(_build_map, FeatureCounts.of(encoder), labels, chain, settings)
-    joint = _join_maps(
-        data.map(build), complete=settings.all_possible_states and settings.all_possible_transitions
-    )
+    complete = settings.all_possible_states and settings.all_possible_transitions and not settings.facets
+    joint = join_maps(data.map(build), complete=complete)
     encoder.dense_sizes = dict(joint.dense)
-    return settings.kind.model(labels, settings.chain, FeaturePotentials(encoder, joint), None)
+    known = _join_labels(data.map(_find_labels) if settings.kind.learns_from_labels else ())
+    learning = Learning(encoder, joint, labels, settings, known, None, n_threads)
+    potentials = settings.kind.find_potentials(settings).learn(learning)[0]
+    return settings.kind.model(labels, settings.chain, potentials, None)
 
 
 def _build_map(
@@ -210,34 +231,15 @@ def _build_map(
     return build_feature_map(counts, shard.dataset, shard.annotation, labels, chain, settings)
 
 
-def _join_maps(maps: Iterator[FeatureMap], *, complete: bool) -> FeatureMap:
-    """What all shards call for; `complete`: each of them calls for all that there is."""
-    joint: FeatureMap | None = None
-    keys = [_Keys() for _ in range(3)]
-    for joint in maps:
-        if complete:
-            return joint
-        L = joint.n_labels
-        keys[0].add(
-            np.repeat(np.arange(len(joint.pair_ptr) - 1), np.diff(joint.pair_ptr)) * L + joint.pair_labels
-        )
-        keys[1].add(joint.arc_before.astype(np.int64) * (L + 1) + joint.arc_after)
-        owners = np.repeat(np.arange(len(joint.arc_ptr) - 1), np.diff(joint.arc_ptr))
-        keys[2].add(owners * L * L + joint.arc_triples)
-    assert joint is not None
-    L = joint.n_labels
-    pair_ptr, pair_labels = _lists(keys[0].unique(), len(joint.pair_ptr) - 1, L)
-    before, after = np.divmod(keys[1].unique(), L + 1)
-    arc_ptr, arc_triples = _lists(keys[2].unique(), len(joint.arc_ptr) - 1, L * L)
-    return replace(
-        joint,
-        pair_ptr=pair_ptr,
-        pair_labels=pair_labels,
-        arc_before=before.astype(np.int32),
-        arc_after=after.astype(np.int32),
-        arc_ptr=arc_ptr,
-        arc_triples=arc_triples,
-    )
+def _join_labels(shards: Iterable[tuple[Annotation, Int64s]]) -> TrainingData:
+    """The sequences and labels of all shards, without their features."""
+    annotations, lengths = [Annotation(np.zeros(0, np.int32))], [np.zeros(0, np.int64)]
+    for annotation, sequence_ptr in shards:
+        annotations.append(annotation)
+        lengths.append(np.diff(sequence_ptr))
+    sequence_ptr = offsets(np.concatenate(lengths))
+    nothing = FeatureList(np.zeros(int(sequence_ptr[-1]) + 1, np.int64), np.zeros(0, np.int32), None)
+    return TrainingData(None, Dataset(sequence_ptr, nothing), Annotation.join(annotations))
 
 
 def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
@@ -246,6 +248,11 @@ def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
     if chain.bigrams is None:
         return chain
     also: Bigrams | None = None
+    if chain.bigrams == "observed" or chain.unseen == "extend":  # first the pairs of all shards
+        free = replace(chain, bigrams="observed", unseen="soft")
+        for annotation, sequence_ptr in data.map(_find_labels):
+            bound = bind_chain(free, labels, annotation, None, sequence_ptr, also)[0]
+            also = bound.bigrams if isinstance(bound.bigrams, Bigrams) else None
     for annotation, sequence_ptr in data.map(_find_labels):
         chain, skipped = bind_chain(settings.chain, labels, annotation, None, sequence_ptr, also)
         if len(skipped):
@@ -253,35 +260,8 @@ def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
                 "some sequences of the data set lie outside the bigrams, and none of an encoded data set can be left "
                 "out; expected other bigrams, or X and y"
             )
-        also = chain.bigrams if isinstance(chain.bigrams, Bigrams) else None
     return chain
 
 
 def _find_labels(shard: Shard) -> tuple[Annotation, Int64s]:
     return shard.annotation, shard.dataset.sequence_ptr
-
-
-class _Keys:
-    """Numbers of which each is kept once."""
-
-    def __init__(self) -> None:
-        self._pieces: list[Int64s] = []
-        self._n = 0
-
-    def add(self, keys: Int64s) -> None:
-        self._pieces.append(keys)
-        self._n += len(keys)
-        if self._n > _MERGED_AT_ONCE:
-            self.unique()
-
-    def unique(self) -> Int64s:
-        """Ascending."""
-        found = np.unique(np.concatenate(self._pieces))
-        self._pieces, self._n = [found], 0
-        return found
-
-
-def _lists(keys: Int64s, n_lists: int, size: int) -> tuple[Int64s, Int32s]:
-    """Lists of numbers below `size` from keys list · size + number."""
-    lists, numbers = np.divmod(keys, max(size, 1))
-    return offsets(np.bincount(lists, minlength=n_lists)), numbers.astype(np.int32)
