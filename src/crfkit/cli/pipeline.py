@@ -209,7 +209,9 @@ _output_option = click.option(
     help="CoNLL-U, one JSON object a line, or trees for a terminal.",
 )
 @click.option("--keep-tags", is_flag=True, help="Keep the lemmas and tags of CoNLL-U, where it has them.")
-@click.option("--ranges", is_flag=True, help="Add the characters of each token to MISC, as TokenRange=0:5.")
+@click.option(
+    "--ranges", is_flag=True, help="Add the characters of each token of raw text to MISC, as TokenRange=0:5."
+)
 @click.option("--probabilities", is_flag=True, help="Add those of tokens, tags and heads to MISC.")
 @click.option(
     "--svg",
@@ -237,7 +239,7 @@ def run(
     Blank lines separate the paragraphs of raw text. MISC keeps all white space: the text can be made again of the output,
     byte by byte. Texts of any length are read in pieces.
     """
-    from crfkit.data import read_pieces
+    from crfkit.data import read_pieces, source_name
 
     check_output(output, (file, model), "the output")
     with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
@@ -251,7 +253,12 @@ def run(
         source = open_input(file)
         display.stage(f"analysing {file}", "sentences", waits=isinstance(source, ArrivingLines))
         sentences = pipeline.stream(
-            read_pieces(source), input=form, keep_tags=keep_tags, ranges=ranges, probabilities=probabilities
+            read_pieces(source),
+            input="conllu" if form == "auto" and ".conllu" in Path(file).suffixes[-2:] else form,
+            keep_tags=keep_tags,
+            ranges=ranges,
+            probabilities=probabilities,
+            name=source_name(source),
         )
         with open_output(output) as stream:
             write_sentences(display.count(sentences), stream, output_format, svg)

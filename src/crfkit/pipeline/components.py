@@ -131,6 +131,8 @@ def _restore(given: Sentence, found: Sentence) -> Sentence:
         kept = {name: getattr(before, name) for name in KEPT if getattr(before, name) != "_"}
         if has_feats:
             kept["feats"] = before.feats
+        if any(getattr(after, name) != value for name, value in kept.items()):
+            kept["misc"] = before.misc  # a probability that was added is that of another tag
         words.append(after._replace(**kept) if kept else after)
     return replace(found, words=words)
 

@@ -117,18 +117,26 @@ class Pipeline(SavedModel):
         ranges: bool = False,
         probabilities: bool = False,
         batch: int = BATCH,
+        name: str | None = None,
     ) -> Iterator[Sentence]:
         """The sentences of a text that comes in pieces, such as the lines of a file; memory stays bounded.
 
         `input`: "text", raw text in which blank lines separate paragraphs; "sentences", one on each line; "tokens", one
         sentence on each line with blanks between its words; "conllu", whose words are taken as they are; "auto": CoNLL-U if
         the first line is such, else raw text. `keep_tags` keeps the lemmas and tags of CoNLL-U, where it has them. `ranges`
-        adds TokenRange to MISC, `probabilities` those of tokens, tags and heads. `batch` sentences are analysed at once.
+        adds TokenRange to the MISC of raw text, `probabilities` those of tokens, tags and heads. `batch` sentences are
+        analysed at once. Errors call the input `name` (the default is the name of an open file).
         """
         check_format(input)
         self._check_trained()
         found = read_sentences(
-            pieces, input, self.tokenizer_, self.n_threads, ranges=ranges, probabilities=probabilities
+            pieces,
+            input,
+            self.tokenizer_,
+            self.n_threads,
+            ranges=ranges,
+            probabilities=probabilities,
+            name=name,
         )
         while sentences := list(islice(found, batch)):
             yield from self.predict(sentences, keep_tags=keep_tags, probabilities=probabilities)

@@ -98,14 +98,14 @@ class TreebankTagger(SavedModel):
         """
         columns = TagColumns.parse(self.tag)
         given = check_sentences(sentences)
-        known = _check_tags(columns, given, "sentences")
+        known = check_tags(columns, given, "sentences")
         X, y = self._read(given, None), columns.annotate(given, known)
         crf, reason = self._untrained(columns, given)
         Report(verbose).stage(reason)
         held_out = None
         if dev is not None:
             dev = check_sentences(dev, "dev")
-            _check_tags(columns, dev, "dev")
+            check_tags(columns, dev, "dev")
             held_out = (self._read(dev, None), columns.annotate(dev, known))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownLabels)  # rare tags of dev are simply wrong
@@ -252,7 +252,7 @@ class TreebankTagger(SavedModel):
         return choose_for_treebank(columns, sentences, self.words, self.n_threads)
 
 
-def _check_tags(columns: TagColumns, sentences: list[Sentence], what: str) -> list[str]:
+def check_tags(columns: TagColumns, sentences: list[Sentence], what: str) -> list[str]:
     """The tags of sentences, of which there must be one at least."""
     known = columns.known_labels(sentences)
     if not known:

@@ -1,9 +1,10 @@
 """What a pipeline reads: raw text, one sentence a line, words with blanks between them, or CoNLL-U."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 
-from crfkit.data import Sentence, Word, is_conllu, read_conllu
+from crfkit.data import Sentence, Word, is_conllu, read_conllu, source_name
 from crfkit.errors import ArgumentError
 from crfkit.pipeline.paragraphs import split_lines
 from crfkit.pipeline.tokenizer import Tokenizer
@@ -27,16 +28,21 @@ def read_sentences(
     *,
     ranges: bool = False,
     probabilities: bool = False,
+    name: str | None = None,
 ) -> Iterator[Sentence]:
-    """The sentences of input in one of the `INPUT_FORMATS`, with their words alone, or with all that CoNLL-U has."""
-    if isinstance(pieces, str):
-        pieces = [pieces]
+    """The sentences of input in one of the `INPUT_FORMATS`, with their words alone, or with all that CoNLL-U has.
+
+    Errors call the input `name`; the default is the name of the stream, if it has one.
+    """
+    pieces = [pieces] if isinstance(pieces, str) else pieces
+    name = name or (source_name(pieces) if hasattr(pieces, "name") else "<text>")
+    pieces = _check_pieces(pieces)
     if form == "auto":
         form, pieces = recognise(pieces)
     if form == "conllu":
-        yield from read_conllu(split_lines(pieces))
+        yield from read_conllu(_NamedLines(split_lines(pieces), name))
     elif form == "tokens":
-        yield from _read_tokens(pieces)
+        yield from _read_tokens(pieces, name)
     elif tokenizer is None:
         raise ArgumentError(
             "the pipeline has no tokenizer, expected CoNLL-U or one sentence a line with blanks between words "
@@ -47,6 +53,27 @@ def read_sentences(
         yield from tokenizer.stream(
             pieces, lines=form == "sentences", ranges=ranges, probabilities=probabilities
         )
+
+
+@dataclass(frozen=True)
+class _NamedLines:
+    """Lines, and what errors call the place that they come from."""
+
+    lines: Iterator[str]
+    name: str
+
+    def __iter__(self) -> Iterator[str]:
+        return self.lines
+
+
+def _check_pieces(pieces: Iterable[str]) -> Iterator[str]:
+    """The same pieces; ArgumentError where one is no text."""
+    for piece in pieces:
+        if not isinstance(piece, str):
+            raise ArgumentError(
+                f"a piece of the text is of type {type(piece).__name__}, expected strings: open files as text"
+            )
+        yield piece
 
 
 def recognise(pieces: Iterable[str]) -> tuple[str, Iterable[str]]:
@@ -93,10 +120,13 @@ def _begins_conllu(columns: list[str]) -> bool:
     return is_conllu([word]) and (columns[0] == "1" or columns[0].startswith(("1-", "0.")))
 
 
-def _read_tokens(pieces: Iterable[str]) -> Iterator[Sentence]:
+def _read_tokens(pieces: Iterable[str], name: str) -> Iterator[Sentence]:
     for number, line in enumerate(split_lines(pieces), 1):
         forms = line.split()
         if forms:
             yield Sentence(
-                [Word(form) for form in forms], comments=[f"# text = {' '.join(forms)}"], line=number
+                [Word(form) for form in forms],
+                comments=[f"# text = {' '.join(forms)}"],
+                line=number,
+                source=name,
             )

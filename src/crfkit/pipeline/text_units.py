@@ -85,11 +85,18 @@ class UnitReader:
     N_COLUMNS = 7
 
     def __init__(self, *, characters: bool) -> None:
+        self.characters = characters
         self.template = TEMPLATE + (CHARACTERS if characters else "")
         pattern = single_characters() if characters else runs()
         self._read: Callable[[str], tuple[tuple[Row, ...], tuple[int, ...]]] = lru_cache(_MOST_KEPT)(
             lambda chunk: _read_chunk(chunk, pattern)
         )
+
+    def __getstate__(self) -> dict[str, bool]:
+        return {"characters": self.characters}
+
+    def __setstate__(self, state: dict[str, bool]) -> None:
+        UnitReader.__init__(self, **state)
 
     def read(self, text: str) -> Units:
         """The positions of a text."""

@@ -15,12 +15,14 @@ from typing import Any
 
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, EmptyDataError
+from crfkit.features import check_trees
 from crfkit.models import LOGGER, Parser, ProgressCallback, TrainingInterrupted
 from crfkit.optimizers import StopReason
 from crfkit.pipeline.components import KEPT, Component, check_components, component_name, run_component
 from crfkit.pipeline.finished_steps import FinishedSteps
 from crfkit.pipeline.lemmatizer import Lemmatizer
-from crfkit.pipeline.tagger import TreebankTagger
+from crfkit.pipeline.tag_columns import TagColumns
+from crfkit.pipeline.tagger import TreebankTagger, check_tags
 from crfkit.pipeline.tokenizer import Tokenizer
 from crfkit.pipeline.word_list import WordList
 
@@ -71,6 +73,18 @@ def fold_of(n: int, folds: int) -> int:
     return n // BLOCK % folds
 
 
+def _check_treebanks(
+    components: list[Component], sentences: list[Sentence], dev: list[Sentence] | None
+) -> None:
+    """Refuse what a later component would refuse, before those in front of it are trained: that takes minutes."""
+    for component in components:
+        if isinstance(component, Parser):
+            check_trees(sentences, single_root=component.single_root)
+            check_trees(dev or [], single_root=False)
+        elif isinstance(component, TreebankTagger) and dev is not None:
+            check_tags(TagColumns.parse(component.tag), dev, "dev")
+
+
 class Training:
     """A training run of a pipeline."""
 
@@ -108,6 +122,7 @@ class Training:
             for name, reason in left_out.items():
                 LOGGER.warning("no %s: %s", name, reason)
         tokenizer, others = check_components(components)
+        _check_treebanks(others, sentences, dev)
         steps = FinishedSteps(checkpoint, sentences, dev, [tokenizer, *others], self._folds)
         trained = Trained(left_out=left_out)
         try:
