@@ -10,6 +10,8 @@ from click.testing import CliRunner
 import crfkit
 from crfkit import Clusters, Lexicon
 from crfkit.cli import main
+from crfkit.data import write_conllu
+from tests.pipeline.small_treebank import make_treebank
 
 TRAIN = "Ada PER\nlives O\nin O\nNew LOC\nYork LOC\n\nRome LOC\nlives O\n\nin O\nRome LOC\n\n"
 TEST = "in O\nOslo LOC\n\n"
@@ -123,4 +125,25 @@ def test_clusters(folder: Path) -> None:
     assert {word for word, _, _ in Clusters.read(out).words()} == {"in", "lives", "Rome"}
     assert "train:1: expected more than 7 columns" in run(
         "cluster", folder / "train", "--column", "7", "--out", out, status=2
+    )
+
+
+def test_taggers_and_pipelines_of_treebanks(tmp_path: Path) -> None:
+    treebank, clusters = tmp_path / "train.conllu", tmp_path / "brown.clusters"
+    write_conllu(make_treebank(40), treebank)
+    Clusters.build({"dog": "00", "cat": "00", "see": "11"}).save(clusters)
+    brown = ("--resource", f"brown={clusters}")
+    quiet = ("--threads", "1", "--quiet")
+    for command, options in ((["train-tagger"], ()), (["pipeline", "train"], ("--folds", "2"))):
+        named, bundled = tmp_path / f"{command[0]}.named", tmp_path / f"{command[0]}.bundled"
+        run(*command, treebank, "--model", named, *options, *brown, *quiet)
+        run(*command, treebank, "--model", bundled, *options, *brown, "--bundle", *quiet)
+        ask = ["tag"] if command == ["train-tagger"] else ["pipeline", "run"]
+        expected = run(*ask, bundled, treebank, *quiet)
+        assert run(*ask, named, treebank, *brown, *quiet) == expected
+        assert "needs the clusters 'brown'" in run(*ask, named, treebank, *quiet, status=2)
+        report = run("eval", bundled, treebank, *quiet)
+        assert run("eval", named, treebank, *brown, *quiet) == report
+    assert run("pipeline", "eval", named, treebank, *brown, *quiet) == run(
+        "pipeline", "eval", bundled, treebank, *quiet
     )

@@ -234,8 +234,9 @@ def _pipeline_report(
     model: Path, file: str, threads: int | None, columns: dict[str, Any], display: Display
 ) -> str:
     """The table of the CoNLL-2018 shared task, from raw text on."""
-    _refuse_column_options(columns, f"{model} is a pipeline")
-    pipeline = load_pipeline(model, threads)
+    resources = columns["resources"]
+    _refuse_column_options(columns | {"resources": None}, f"{model} is a pipeline")
+    pipeline = load_pipeline(model, threads, resources)
     display.stage(f"analysing {file}")
     return str(evaluate_pipeline(pipeline, list(read_conllu(open_input(file))), from_text=True))
 

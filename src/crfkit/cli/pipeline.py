@@ -2,8 +2,9 @@
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import click
 from crfkit.cli.model_input import is_type
 from crfkit.cli.options import model_option, quiet_option, threads_option, words_option
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import bundle_option, open_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, save_model
 from crfkit.cli.streams import (
     BAD_INPUT,
@@ -67,11 +69,11 @@ def is_pipeline(path: Path) -> bool:
     return is_type(path, "Pipeline")
 
 
-def load_pipeline(path: Path, n_threads: int | None) -> "Pipeline":
-    """Load a pipeline for use on so many threads."""
+def load_pipeline(path: Path, n_threads: int | None, resources: Sequence[str] | None = None) -> "Pipeline":
+    """Load a pipeline for use on so many threads, with the resources that it needs."""
     from crfkit.pipeline import Pipeline
 
-    pipeline = Pipeline.load(path)
+    pipeline = Pipeline.load(path, resources=open_resources(resources))
     pipeline.n_threads = n_threads
     return pipeline
 
@@ -132,6 +134,8 @@ def command() -> None:
     help="Keep what is finished there, and go on from there.",
 )
 @words_option
+@resource_option
+@bundle_option
 @threads_option
 @quiet_option
 @catch_termination()
@@ -142,6 +146,8 @@ def train(
     folds: int,
     checkpoint: Path | None,
     words: Path | None,
+    resources: Sequence[str] | None,
+    bundle: bool,
     threads: int | None,
     quiet: bool,
 ) -> None:
@@ -166,14 +172,15 @@ def train(
         if dev is None:
             display.say("no --dev: taggers and parser keep the weights of their last iteration")
         listed = None if words is None else WordList.read(words)
-        pipeline = Pipeline(folds=folds, n_threads=threads, words=listed)
+        given = open_resources(resources)
+        pipeline = Pipeline(folds=folds, n_threads=threads, words=listed, resources=given)
         with display.training(None, "score") as callback:
             pipeline.fit(sentences, dev=held_out, callback=callback, checkpoint=checkpoint)
         interrupted = pipeline.interrupted_
         if interrupted is not None and pipeline.tokenizer_ is None:
             end_interrupted("")
         display.stage(f"writing {model}")
-        found = save_model(pipeline.save, model)
+        found = save_model(partial(pipeline.save, bundle=bundle), model)
         display.say(
             f"{', '.join(pipeline.describe().splitlines())}: {found}, {found.stat().st_size / 1e6:.1f} MB"
         )
@@ -219,6 +226,7 @@ _output_option = click.option(
     metavar="FOLDER",
     help="Draw the tree of each sentence there, as 00001.svg and so on.",
 )
+@resource_option
 @threads_option
 @quiet_option
 def run(
@@ -231,6 +239,7 @@ def run(
     ranges: bool,
     probabilities: bool,
     svg: Path | None,
+    resources: Sequence[str] | None,
     threads: int | None,
     quiet: bool,
 ) -> None:
@@ -244,7 +253,7 @@ def run(
     check_output(output, (file, model), "the output")
     with Display(quiet=quiet, stages=not writes_to_terminal(output)) as display:
         display.stage(f"loading {model}")
-        pipeline = load_pipeline(model, threads)
+        pipeline = load_pipeline(model, threads, resources)
         if svg is not None:
             _check_parser(pipeline, model)
             make_folder(svg)
@@ -276,17 +285,24 @@ def run(
     help="Begin with the text of the treebank, or with its tokens and sentences.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@resource_option
 @threads_option
 @quiet_option
 def evaluate_command(
-    model: Path, file: str, origin: str, as_json: bool, threads: int | None, quiet: bool
+    model: Path,
+    file: str,
+    origin: str,
+    as_json: bool,
+    resources: Sequence[str] | None,
+    threads: int | None,
+    quiet: bool,
 ) -> None:
     """Analyse the text of FILE (CoNLL-U) with MODEL, and print the table of the CoNLL-2018 shared task."""
     from crfkit.data import read_conllu
 
     with Display(quiet=quiet) as display:
         display.stage(f"loading {model}")
-        pipeline = load_pipeline(model, threads)
+        pipeline = load_pipeline(model, threads, resources)
         display.stage(f"analysing {file}")
         gold = list(read_conllu(open_input(file)))
         if not gold:

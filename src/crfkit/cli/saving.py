@@ -106,14 +106,11 @@ def keep_model(
     Where the model cannot be written to its path, as on a full disk, it goes to another one, and the status is that of an
     error.
     """
-    from crfkit.models import CRF, Parser
+    from crfkit.models import CRF
 
     if interrupted and not model.weights_.any():  # a first pass that was interrupted has learned something
         end_interrupted("")
-    save = partial(model.save, metadata=metadata)
-    if bundle and isinstance(model, CRF | Parser):
-        save = partial(model.save, metadata=metadata, bundle=True)
-    found = save_model(save, path)
+    found = save_model(partial(model.save, metadata=metadata, bundle=bundle), path)
     sizes = f"{len(model.weights_):,} weights, {found.stat().st_size / 1e6:.1f} MB"
     crf = getattr(model, "crf_", model)  # of a tagger
     if isinstance(crf, CRF):

@@ -8,23 +8,30 @@ import click
 
 from crfkit.cli.options import model_option, optimizer_of, training_options, words_option
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import bundle_option, open_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, fit, train_and_save
 
 if TYPE_CHECKING:
     from crfkit.data import Sentence
+    from crfkit.features import Resource
     from crfkit.pipeline import ChosenCRF, TagColumns, WordList
 
 
 def choose_settings(
-    columns: "TagColumns", sentences: "list[Sentence]", words: "WordList | None", options: dict[str, Any]
+    columns: "TagColumns",
+    sentences: "list[Sentence]",
+    words: "WordList | None",
+    resources: "dict[str, Resource] | None",
+    options: dict[str, Any],
 ) -> "ChosenCRF":
     """The CRF for the tags of a treebank, with what the options of the command ask for instead."""
     from crfkit.pipeline import choose_crf, choose_for_treebank
 
     if options["features"] is None:
-        chosen = choose_for_treebank(columns, sentences, words, options["threads"])
+        chosen = choose_for_treebank(columns, sentences, words, options["threads"], resources)
     else:
-        chosen = choose_crf(columns, columns.known_labels(sentences), options["threads"])
+        labels = columns.known_labels(sentences)
+        chosen = choose_crf(columns, labels, options["threads"], resources=resources)
     given = {name: options[name] for name in ("features", "l2", "min_count") if options[name] is not None}
     of_optimizer = (
         options["optimizer"],
@@ -58,6 +65,8 @@ def choose_settings(
     help="Leave out features seen at fewer words.  [default: by the number of tags]",
 )
 @words_option
+@resource_option
+@bundle_option
 @training_options(None, "treebank")
 @catch_termination()
 def command(
@@ -82,7 +91,7 @@ def command(
         held_out = None if dev is None else list(display.count(read_conllu(dev)))
         n_words = sum(len(sentence.words) for sentence in sentences)
         listed = None if words is None else WordList.read(words)
-        chosen = choose_settings(columns, sentences, listed, options)
+        chosen = choose_settings(columns, sentences, listed, open_resources(options["resources"]), options)
         tagger = TreebankTagger(str(columns), chosen.crf, options["threads"], listed)
         display.say(f"{file}: {len(sentences):,} sentences, {n_words:,} words, {chosen.reason}")
         patience = None if dev is None else options["patience"]

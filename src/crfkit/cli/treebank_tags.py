@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from crfkit.cli.model_input import is_type
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import open_resources
 from crfkit.cli.streams import ArrivingLines, batches, open_input, open_output
 from crfkit.data import read_conllu, write_conllu
 from crfkit.errors import UnsupportedError
@@ -25,19 +26,19 @@ def is_treebank_tagger(path: Path) -> bool:
 
 
 def load_treebank_tagger(path: Path, options: dict[str, Any]) -> "TreebankTagger":
-    """Load a tagger for use on `options["threads"]` threads.
+    """Load a tagger for use on `options["threads"]` threads, with the `options["resources"]` that it needs.
 
     UnsupportedError where another one of the options, which are about columns, has a value.
     """
     from crfkit.pipeline import TreebankTagger
 
     for name, value in options.items():
-        if name != "threads" and value is not None and value is not False:
+        if name not in ("threads", "resources") and value is not None and value is not False:
             option = "--" + name.replace("_", "-")
             raise UnsupportedError(
                 f"{option} is about files of columns and labels, but {path} is a tagger of treebanks"
             )
-    tagger = TreebankTagger.load(path)
+    tagger = TreebankTagger.load(path, resources=open_resources(options.get("resources")))
     tagger.n_threads = options["threads"]
     return tagger
 

@@ -58,15 +58,15 @@ class FinishedSteps:
             with replacing(run) as stream:
                 stream.write(json.dumps(own, indent=1).encode())
 
-    def model(self, name: str) -> Any | None:
-        """The trained component of this name, if it is there."""
+    def model(self, name: str, resources: Any = None) -> Any | None:
+        """The trained component of this name, if it is there; `resources` are those that it was given."""
         path = self._path(name, ".model")
         if path is None or not path.exists():
             return None
         from crfkit.pipeline.loading import load
 
         try:
-            return load(path)
+            return load(path, resources=resources)
         except InputError as error:
             raise CheckpointError(f"{error}; remove it to train the component again") from None
 
@@ -103,9 +103,9 @@ def _digest(sentences: Sequence[Sentence]) -> str:
 
 
 def repr_settings(component: Any) -> str:
-    """The settings of a component, as text; the number of threads is none."""
+    """The settings of a component, as text; the number of threads is none, and resources are known by their digests."""
     settings = {
-        name: value
+        name: {key: one.digest for key, one in value.items()} if name == "resources" and value else value
         for name, value in sorted(vars(component).items() if component is not None else ())
         if not name.endswith("_") and not name.startswith("_") and name != "n_threads"
     }

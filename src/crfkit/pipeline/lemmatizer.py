@@ -169,9 +169,13 @@ class Lemmatizer(SavedModel):
         return sum(gold == found for gold, found in pairs) / len(pairs) if pairs else math.nan
 
     def to_file(
-        self, *, single_precision: bool = True, metadata: Mapping[str, Any] | None = None
+        self,
+        *,
+        single_precision: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+        bundle: bool = False,
     ) -> ModelFile:
-        """What the model file holds, for a file that has it as a part."""
+        """What the model file holds, for a file that has it as a part; there are no resources to `bundle`."""
         from crfkit.pipeline import lemmatizer_file
 
         self._trained()

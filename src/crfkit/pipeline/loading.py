@@ -10,9 +10,11 @@ from crfkit.models import ModelFile, from_file, read_model_file
 from crfkit.pipeline import lemmatizer_file, pipeline_file, tagger_file, tokenizer_file
 
 _READERS: dict[str, Callable[[ModelFile, str], Any]] = {
-    tagger_file.TYPE: tagger_file.read,
     tokenizer_file.TYPE: tokenizer_file.read,
     lemmatizer_file.TYPE: lemmatizer_file.read,
+}
+_RESOURCE_READERS: dict[str, Callable[[ModelFile, str, Mapping[str, Resource] | None], Any]] = {
+    tagger_file.TYPE: tagger_file.read,
     pipeline_file.TYPE: pipeline_file.read,
 }
 
@@ -53,11 +55,12 @@ def load_file(
     resources: Mapping[str, Resource] | None = None,
 ) -> Any:
     """What a model file that has been read, or a part of one, holds; `source` names it in complaints."""
-    read = _READERS.get(file.type)
-    if read is None:
+    if file.type not in _READERS and file.type not in _RESOURCE_READERS:
         return from_file(file, source, functions, trust_functions=trust_functions, resources=resources)
-    if resources is not None:
-        raise ArgumentError(f"{source}: resources were given, but a {file.type} has none")
     if functions is not None:
         raise ArgumentError(f"{source}: functions were given, but a {file.type} has none")
-    return read(file, source)
+    if file.type in _RESOURCE_READERS:
+        return _RESOURCE_READERS[file.type](file, source, resources)
+    if resources is not None:
+        raise ArgumentError(f"{source}: resources were given, but a {file.type} has none")
+    return _READERS[file.type](file, source)

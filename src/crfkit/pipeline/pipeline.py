@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError
-from crfkit.features import check_sentences
+from crfkit.features import MissingResource, Resource, check_sentences
 from crfkit.models import ModelFile, NotFittedError, ProgressCallback
 from crfkit.pipeline.components import (
     Component,
@@ -36,6 +36,8 @@ class Pipeline(SavedModel):
         so many times on the rest of the treebank (jack-knifing)
     n_threads : None: all processors. The results do not depend on it, to the last bit.
     words : a `WordList` of the language, or a list of words, for the tagger, where `components` is None
+    resources : {name: `Lexicon`, `Clusters` or `WordVectors`} for the tagger, where `components` is None. The model file
+        names them, or holds them: `save(bundle=True)`
 
     Attributes
     ----------
@@ -72,11 +74,13 @@ class Pipeline(SavedModel):
         folds: int = 5,
         n_threads: int | None = None,
         words: WordList | Iterable[str] | None = None,
+        resources: Mapping[str, Resource | MissingResource] | None = None,
     ) -> None:
         self.components = components
         self.folds = folds
         self.n_threads = n_threads
         self.words = words if words is None or isinstance(words, WordList) else WordList(words)
+        self.resources = resources
 
     def fit(
         self,
@@ -95,7 +99,9 @@ class Pipeline(SavedModel):
         """
         from crfkit.pipeline.training import Training
 
-        training = Training(self.components, self.folds, self.n_threads, callback, verbose, self.words)
+        training = Training(
+            self.components, self.folds, self.n_threads, callback, verbose, self.words, self.resources
+        )
         given = check_sentences(sentences)
         trained = training.run(given, None if dev is None else check_sentences(dev, "dev"), checkpoint)
         self._set_trained(trained.tokenizer, trained.components, trained.left_out)
@@ -158,13 +164,17 @@ class Pipeline(SavedModel):
         return found
 
     def to_file(
-        self, *, single_precision: bool = True, metadata: Mapping[str, Any] | None = None
+        self,
+        *,
+        single_precision: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+        bundle: bool = False,
     ) -> ModelFile:
         """What the model file holds."""
         from crfkit.pipeline import pipeline_file
 
         self._check_trained()
-        return pipeline_file.pack(self, single_precision=single_precision, metadata=metadata)
+        return pipeline_file.pack(self, single_precision=single_precision, metadata=metadata, bundle=bundle)
 
     def describe(self) -> str:
         """The components, one on each line."""

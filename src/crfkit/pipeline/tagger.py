@@ -12,7 +12,7 @@ from crfkit.arrays import Float64s
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, EmptyDataError
 from crfkit.evaluation import TagReport, evaluate_tags
-from crfkit.features import check_sentences
+from crfkit.features import MissingResource, Resource, check_resources, check_sentences
 from crfkit.models import (
     CRF,
     Checkpoint,
@@ -43,6 +43,8 @@ class TreebankTagger(SavedModel):
         by a trial on held-out sentences (`settings_reason_` says which); or an untrained `CRF` whose positions are words
     n_threads : None: all processors. The results do not depend on it, to the last bit.
     words : a `WordList` of the language, or a list of words: tells what kind of word an unknown one is
+    resources : {name: `Lexicon`, `Clusters` or `WordVectors`} that features are made of, as for the presets of a `CRF`,
+        where `crf` is "auto"; a `CRF` has its own. The model file names them, or holds them: `save(bundle=True)`
 
     Attributes
     ----------
@@ -72,11 +74,13 @@ class TreebankTagger(SavedModel):
         crf: CRF[Any] | str = AUTO,
         n_threads: int | None = None,
         words: WordList | Iterable[str] | None = None,
+        resources: Mapping[str, Resource | MissingResource] | None = None,
     ) -> None:
         self.tag = tag
         self.crf = crf
         self.n_threads = n_threads
         self.words = words if words is None or isinstance(words, WordList) else WordList(words)
+        self.resources = resources
 
     def fit(
         self,
@@ -205,19 +209,24 @@ class TreebankTagger(SavedModel):
         return self._trained().stop_message_
 
     def to_file(
-        self, *, single_precision: bool = True, metadata: Mapping[str, Any] | None = None
+        self,
+        *,
+        single_precision: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+        bundle: bool = False,
     ) -> ModelFile:
         """What the model file holds, for a file that has it as a part."""
         from crfkit.pipeline import tagger_file
 
         self._trained()
-        return tagger_file.pack(self, single_precision=single_precision, metadata=metadata)
+        return tagger_file.pack(self, single_precision=single_precision, metadata=metadata, bundle=bundle)
 
     def __repr__(self) -> str:
         crf = "" if isinstance(self.crf, str) else f", crf={self.crf!r}"
         threads = "" if self.n_threads is None else f", n_threads={self.n_threads}"
         words = "" if self.words is None else f", words={self.words!r}"
-        return f"TreebankTagger({self.tag!r}{crf}{threads}{words})"
+        resources = "" if self.resources is None else f", resources={self.resources!r}"
+        return f"TreebankTagger({self.tag!r}{crf}{threads}{words}{resources})"
 
     def _read(self, sentences: list[Sentence], trained: CRF[Any] | None) -> list[Sequence[Any]]:
         """The positions of sentences, for training or for a trained CRF."""
@@ -244,12 +253,17 @@ class TreebankTagger(SavedModel):
 
     def _untrained(self, columns: TagColumns, sentences: list[Sentence]) -> ChosenCRF:
         """The CRF to train, and why this one."""
+        resources = check_resources(self.resources)
         if isinstance(self.crf, CRF):
+            if resources:
+                raise ArgumentError(
+                    "TreebankTagger: got resources beside a CRF, expected them in it: CRF(resources=…)"
+                )
             params = self.crf.get_params(deep=False) | {"n_threads": self.n_threads}
             return ChosenCRF(CRF(**params), "settings as given")
         if self.crf != AUTO:
             raise ArgumentError(f"crf is {self.crf!r}, expected 'auto' or a CRF")
-        return choose_for_treebank(columns, sentences, self.words, self.n_threads)
+        return choose_for_treebank(columns, sentences, self.words, self.n_threads, resources or None)
 
 
 def check_tags(columns: TagColumns, sentences: list[Sentence], what: str) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crfkit.errors import FileFormatError
+from crfkit.features import Resource
 from crfkit.models import (
     CRF,
     ModelFile,
@@ -31,10 +32,14 @@ TYPE = "TreebankTagger"
 
 
 def pack(
-    tagger: TreebankTagger, *, single_precision: bool = False, metadata: Mapping[str, Any] | None = None
+    tagger: TreebankTagger,
+    *,
+    single_precision: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+    bundle: bool = False,
 ) -> ModelFile:
-    """The model file of a trained tagger."""
-    part = tagger.crf_.to_file(single_precision=single_precision)
+    """The model file of a trained tagger; `bundle`: with the resources that it reads."""
+    part = tagger.crf_.to_file(single_precision=single_precision, bundle=bundle)
     arrays: dict[str, Any] = {}
     forms = sorted(tagger.known_forms_)
     n_bytes = {"forms": pack_texts(arrays, "forms", forms)}
@@ -53,7 +58,15 @@ def pack(
     return join_parts(TYPE, settings, {"crf": part}, arrays)
 
 
-def read(file: ModelFile, source: str) -> TreebankTagger:
+def needed_resources(file: ModelFile) -> frozenset[str]:
+    """The names of the resources that the tagger of a model file reads; none where it is damaged: `read` complains."""
+    parts = split_parts(file)
+    parameters = parts["crf"].settings.get("parameters") if "crf" in parts else None
+    named = parameters.get("resources") if isinstance(parameters, dict) else None
+    return frozenset(named) if isinstance(named, dict) else frozenset()
+
+
+def read(file: ModelFile, source: str, resources: Mapping[str, Resource] | None = None) -> TreebankTagger:
     """The tagger of a model file; InputError where it is damaged."""
     with name_damage(source, "tagger"):
         columns = TagColumns.parse(setting(file.settings, "tag", str))
@@ -66,10 +79,11 @@ def read(file: ModelFile, source: str) -> TreebankTagger:
         words = _read_words(file)
         auto = setting(file.settings, "auto", bool)
         reason = setting(file.settings, "settings_reason", str)
-    crf = from_file(part, source)
+    crf = from_file(part, source, resources=resources)
     with name_damage(source, "tagger"):
         _check(crf, columns)
-    tagger = TreebankTagger(str(columns), AUTO if auto else crf, words=words)
+    own = crf.resources if auto else None
+    tagger = TreebankTagger(str(columns), AUTO if auto else crf, words=words, resources=own)
     tagger.crf_, tagger.known_forms_, tagger.settings_reason_ = crf, frozenset(forms), reason
     return tagger
 

@@ -1,11 +1,11 @@
 """The CRF of a tagger, chosen by the number of tags, and, where there are many, by a trial on held-out sentences."""
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from crfkit.data import Sentence
-from crfkit.features import PRESETS
+from crfkit.features import PRESETS, MissingResource, Resource, resource_lines
 from crfkit.models import CRF, LOGGER, UnknownLabels
 from crfkit.optimizers import SGD
 from crfkit.pipeline.tag_columns import Label, TagColumns
@@ -61,6 +61,9 @@ endings[-1]|endings=%x[-1,3]|%x[0,3]
 """
 
 
+Resources = Mapping[str, Resource | MissingResource]
+
+
 class ChosenCRF(NamedTuple):
     """An untrained CRF, and why it has these settings."""
 
@@ -75,9 +78,14 @@ def choose_crf(
     *,
     n_words: int = 0,
     with_words: bool = False,
+    resources: Resources | None = None,
 ) -> ChosenCRF:
-    """The CRF for a training set with these labels and so many words; `with_words`: it reads what a list of words says."""
-    features = PRESETS["pos"] + (_WORDS if with_words else "")
+    """The CRF for a training set with these labels and so many words; `with_words`: it reads what a list of words says.
+
+    It has features of the `resources`: those of presets.
+    """
+    more = (_WORDS if with_words else "") + (f"\n{resource_lines(resources)}\n" if resources else "")
+    features = PRESETS["pos"] + more
     name = "preset pos"
     if n_words >= MANY_WORDS:
         features, name = features + _CONTEXT, "preset pos and pairs of words"
@@ -87,6 +95,7 @@ def choose_crf(
             optimizer=SGD(max_iterations=10),
             l2=0.5,
             n_threads=n_threads,
+            resources=resources,
         )
         return ChosenCRF(crf, f"{len(labels):,} tags: {name}, all transitions")
     if len(columns.names) > 1 and len(labels) <= SOME_TAGS:
@@ -98,11 +107,12 @@ def choose_crf(
             all_possible_transitions=False,
             tag_dictionary=True,
             n_threads=n_threads,
+            resources=resources,
         )
         return ChosenCRF(crf, f"{len(labels):,} tags: {name}, tag dictionary, observed transitions")
     facets = None if columns.names == ("xpos",) else columns.facets  # None: by the look of the tags
-    crf = CRF(features="morphology", facets=facets, n_threads=n_threads)
-    crf.set_params(features=PRESETS["morphology"] + (_WORDS if with_words else ""))
+    crf = CRF(features="morphology", facets=facets, n_threads=n_threads, resources=resources)
+    crf.set_params(features=PRESETS["morphology"] + more)
     return ChosenCRF(crf, f"{len(labels):,} tags: preset morphology, tag dictionary, observed transitions")
 
 
@@ -111,11 +121,14 @@ def choose_for_treebank(
     sentences: list[Sentence],
     words: WordList | None = None,
     n_threads: int | None = None,
+    resources: Resources | None = None,
 ) -> ChosenCRF:
     """The CRF for a tagger of these sentences, by the number of tags and a trial on held-out sentences."""
     labels = columns.known_labels(sentences)
     n_words = sum(len(sentence.words) for sentence in sentences)
-    chosen = choose_crf(columns, labels, n_threads, n_words=n_words, with_words=words is not None)
+    chosen = choose_crf(
+        columns, labels, n_threads, n_words=n_words, with_words=words is not None, resources=resources
+    )
     step = -(-len(sentences) // MOST_TRIED)  # blocks from everywhere: a treebank may be a mixture
     tried = [sentence for n, sentence in enumerate(sentences) if n // BLOCK % step == 0]
     X = read_positions(tried, words, rows=words is not None)
@@ -152,8 +165,8 @@ def _smaller(crf: CRF[Any]) -> dict[str, CRF[Any]]:
     features = crf.features
     if not isinstance(features, str) or not features.startswith(PRESETS["morphology"]):
         return {}
-    words = features.removeprefix(PRESETS["morphology"])
-    params = crf.get_params(deep=False) | {"features": PRESETS["pos"] + words, "l2": 1.0}
+    more = features.removeprefix(PRESETS["morphology"])
+    params = crf.get_params(deep=False) | {"features": PRESETS["pos"] + more, "l2": 1.0}
     return {"preset pos": CRF(**params)}
 
 

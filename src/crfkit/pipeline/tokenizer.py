@@ -192,9 +192,13 @@ class Tokenizer(SavedModel):
             yield from self._tokenize(crf, builder, batch, lines=lines, probabilities=probabilities)
 
     def to_file(
-        self, *, single_precision: bool = True, metadata: Mapping[str, Any] | None = None
+        self,
+        *,
+        single_precision: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+        bundle: bool = False,
     ) -> ModelFile:
-        """What the model file holds, for a file that has it as a part."""
+        """What the model file holds, for a file that has it as a part; there are no resources to `bundle`."""
         from crfkit.pipeline import tokenizer_file
 
         self._trained()

@@ -8,15 +8,15 @@ parser, which learn from these tags, meet the errors that they will meet later.
 import copy
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, EmptyDataError
-from crfkit.features import check_trees
-from crfkit.models import LOGGER, Parser, ProgressCallback, TrainingInterrupted
+from crfkit.features import MissingResource, Resource, check_trees
+from crfkit.models import CRF, LOGGER, Parser, ProgressCallback, TrainingInterrupted
 from crfkit.optimizers import StopReason
 from crfkit.pipeline.components import KEPT, Component, check_components, component_name, run_component
 from crfkit.pipeline.finished_steps import FinishedSteps
@@ -44,10 +44,16 @@ class _InterruptedError(Exception):
     """Ctrl-C or SIGTERM ended the training run of a component."""
 
 
+Resources = Mapping[str, Resource | MissingResource]
+
+
 def choose_components(
-    sentences: Sequence[Sentence], listed: WordList | None = None
+    sentences: Sequence[Sentence], listed: WordList | None = None, resources: Resources | None = None
 ) -> tuple[list[Any], dict[str, str]]:
-    """The components that can be trained on a treebank, untrained, and why others cannot; `listed` is for the tagger."""
+    """The components that can be trained on a treebank, untrained, and why others cannot.
+
+    `listed` and `resources` are for the tagger.
+    """
     words = [word for sentence in sentences for word in sentence.words]
     has = {name: any(getattr(word, name) != "_" for word in words) for name in (*TAGS, "lemma")}
     left_out = {
@@ -56,7 +62,7 @@ def choose_components(
     components: list[Any] = [Tokenizer()]
     tags = "+".join(name for name in TAGS if has[name])
     if tags:
-        components.append(TreebankTagger(tags, words=listed))
+        components.append(TreebankTagger(tags, words=listed, resources=resources))
     if has["lemma"]:
         components.append(Lemmatizer())
     else:
@@ -96,6 +102,7 @@ class Training:
         callback: ProgressCallback | None = None,
         verbose: bool | int | str = False,
         words: WordList | None = None,
+        resources: Resources | None = None,
     ) -> None:
         if not isinstance(folds, int) or isinstance(folds, bool) or not 2 <= folds <= 1000:
             raise ArgumentError(f"folds is {folds!r}, expected a whole number from 2 to 1,000")
@@ -104,7 +111,7 @@ class Training:
         self._n_threads = n_threads
         self._callback = callback
         self._verbose = verbose
-        self._words = words
+        self._words, self._resources = words, resources
 
     def run(
         self,
@@ -118,7 +125,7 @@ class Training:
         left_out: dict[str, str] = {}
         components = self._components
         if components is None:
-            components, left_out = choose_components(sentences, self._words)
+            components, left_out = choose_components(sentences, self._words, self._resources)
             for name, reason in left_out.items():
                 LOGGER.warning("no %s: %s", name, reason)
         tokenizer, others = check_components(components)
@@ -183,7 +190,7 @@ class Training:
         left: str = "",
     ) -> Any:
         """The component, trained; _InterruptedError where it was not trained to its end. Folds show no iterations."""
-        found = steps.model(name)
+        found = steps.model(name, resources_of(component))
         if found is not None:
             return found
         began = perf_counter()
@@ -283,12 +290,19 @@ def untrained(component: Any) -> Any:
     """A copy of a component that has learnt nothing."""
     if isinstance(component, TreebankTagger):
         crf = getattr(component, "crf_", component.crf)  # the settings that were chosen, for all folds
-        return TreebankTagger(component.tag, crf, words=component.words)
+        resources = None if isinstance(crf, CRF) else component.resources
+        return TreebankTagger(component.tag, crf, words=component.words, resources=resources)
     if isinstance(component, Lemmatizer):
         return Lemmatizer(component.optimizer, component.l2)
     if isinstance(component, Parser):
         return Parser(**component.get_params(deep=False))
     return copy.deepcopy(component)
+
+
+def resources_of(component: Any) -> Any:
+    """The resources that a component was given, or None."""
+    crf = getattr(component, "crf", None)
+    return getattr(component, "resources", None) or getattr(crf, "resources", None) or None
 
 
 def _is_usable(component: Any) -> bool:
