@@ -160,9 +160,9 @@ def alone(machines: Machines, problem: Problem) -> float:
     )
 
 
-def in_pieces(problem: Problem, n_workers: int, shards_per_worker: int = 4) -> Problem:
-    """The same, with enough shards for so many workers."""
-    return replace(problem, n_shards=max(problem.n_shards, shards_per_worker * n_workers))
+def in_pieces(problem: Problem, n_workers: int) -> Problem:
+    """The same, with a shard for each worker."""
+    return replace(problem, n_shards=max(problem.n_shards, n_workers))
 
 
 def limit(machines: Machines, problem: Problem) -> int:
