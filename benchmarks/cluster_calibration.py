@@ -1,7 +1,7 @@
 """What a machine is like for `benchmarks.cluster_simulation`: computing, messages and the optimizer, measured one by one.
 
     a pass in one process           at two sizes of shards: seconds for a position, and for a weight of each shard
-    two such passes side by side    how much longer each of them takes, as they share memory and caches
+    several passes side by side     how much longer each of them takes, as they share memory and caches
     questions without work          to one worker, about vectors of several lengths: latency and bytes a second
     the optimizer                   iterations on a function that costs nothing, with one thread and with all
     an addition                     of two vectors
@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.distributed import Plan, Run, local_client, measure
-from crfkit import LBFGS
+from benchmarks.distributed import Plan, Run, Watch, local_client, measure
+from crfkit import CRF, LBFGS
 from crfkit.arrays import Float64s
+from crfkit.models import Progress
 from crfkit.objective import Objective, evaluate, python_loss
 
 SIZES = (1_000, 500_000, 2_000_000)  # of vectors in messages
@@ -39,7 +40,8 @@ class Machines:
     addition: float  # seconds for each weight of a sum of two vectors
     optimizer: float  # seconds of the client for each weight and pass
     optimizer_alone: float  # the same with one thread
-    contention: float = 1.0  # how much longer computing takes where several processes compute on one machine
+    contention: float = 1.0  # how much longer computing takes where each core of one machine has a process
+    crowding: float = 1.0  # the same where it has several, beside the turns that they take
     cores: int | None = None  # that all workers share, as on one machine; None: each has its own
 
 
@@ -173,22 +175,38 @@ def message_line(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float,
 
 
 _data: tuple[Any, Any] = ([], [])  # of processes that are forked
+_barrier: Any = None
 
 
-def _measure_pass(plan: Plan) -> float:
-    return measure(plan, 0, _data).clock
+def _mean_pass(plan: Plan) -> float:
+    """The seconds of a pass, from when all processes have computed one."""
+    watch = Watch(list)
+
+    def callback(step: Progress) -> None:
+        if step.iteration == 1:
+            _barrier.wait(600)
+        watch(step)
+
+    optimizer = LBFGS(max_iterations=2 * plan.iterations, tolerance=0.0, change=0.0)
+    CRF(n_threads=1, optimizer=optimizer).fit(*_data, shard_size=plan.shard_size, callback=callback)
+    (first, begin), (last, end) = watch.rows[0], watch.rows[-1]
+    return (last - first) / (end - begin)
 
 
-def contention_of(plan: Plan, data: tuple[Any, Any]) -> float:
-    """How much longer a pass takes beside another one, each by a process of its own."""
-    global _data
-    _data = data
+def pass_beside(n_processes: int, plan: Plan, data: tuple[Any, Any]) -> float:
+    """The seconds of a pass in each of so many processes at the same time."""
+    global _data, _barrier
     fork = multiprocessing.get_context("fork")
-    with fork.Pool(1) as pool:
-        (alone,) = pool.map(_measure_pass, [plan])
-    with fork.Pool(2) as pool:
-        both = pool.map(_measure_pass, [plan] * 2, chunksize=1)
-    return max(float(np.mean(both)) / alone, 1.0)
+    _data, _barrier = data, fork.Barrier(n_processes)
+    with fork.Pool(n_processes) as pool:
+        return float(np.mean(pool.map(_mean_pass, [plan] * n_processes, chunksize=1)))
+
+
+def contention_of(plan: Plan, data: tuple[Any, Any], cores: int) -> tuple[float, float]:
+    """How much longer a pass takes where each core has a process, and where it has two, which take turns."""
+    some = tuple(part[: len(part) // 4] for part in data)
+    alone, each, twice = (pass_beside(n, plan, some) for n in (1, cores, 2 * cores))
+    return max(each / alone, 1.0), max(twice / alone / 2, 1.0)
 
 
 def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False) -> Machines:
@@ -207,6 +225,7 @@ def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False)
     per_shard = max(seconds - others, 0.0) / n_fewer / D
     computing = seconds - alone * D - per_shard * one.n_shards * D
     latency, bandwidth = message_line(SIZES, question_seconds(SIZES, repeats, cpu=cpu))
+    contention, crowding = (1.0, 1.0) if cpu else contention_of(plan, data, n_threads)
     return Machines(
         seconds_per_position=max(computing, 0.1 * seconds) / one.n_positions,
         per_shard=per_shard,
@@ -215,6 +234,7 @@ def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False)
         addition=addition_seconds(D, clock),
         optimizer=together,
         optimizer_alone=alone,
-        contention=1.0 if cpu else contention_of(plan, data),
-        cores=None if cpu else os.cpu_count(),
+        contention=contention,
+        crowding=crowding,
+        cores=None if cpu else n_threads,
     )

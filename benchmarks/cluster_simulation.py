@@ -114,17 +114,26 @@ class Simulation:
         D, parts = self.problem.n_weights, self.tree.split(FAN_OUT)
         for part in parts:
             self.spread(CLIENT, part, 0.0)
-        self.ends = share_cores(self.begins, self.work, self.machines.cores, self.machines.contention)
+        self.ends = share_cores(self.begins, self.work, self.machines)
         ready = max(self.message(part.worker, CLIENT, self.collect(part)) for part in parts)
         total = ready + (len(parts) - 1) * self.machines.addition * D + self.machines.optimizer * D
         return Pass(total, max(self.ends[worker] - begin for worker, begin in self.begins.items()))
 
 
+def slowdown(n_processes: int, machines: Machines) -> float:
+    """How much longer computing takes for each of so many processes."""
+    if machines.cores is None or n_processes < 2:
+        return 1.0
+    if n_processes <= machines.cores:
+        return machines.contention
+    return n_processes / machines.cores * machines.crowding
+
+
 def share_cores(
-    begins: Mapping[str, float], work: Mapping[str, float], cores: int | None, contention: float
+    begins: Mapping[str, float], work: Mapping[str, float], machines: Machines
 ) -> dict[str, float]:
     """When processes end that begin at these times and have so many seconds of work; equal shares of the cores."""
-    if cores is None:
+    if machines.cores is None:
         return {name: begin + work[name] for name, begin in begins.items()}
     ends: dict[str, float] = {}
     left = dict(work)
@@ -132,11 +141,11 @@ def share_cores(
     running: list[str] = []
     now = 0.0
     while waiting or running:
-        slowdown = max(len(running) / cores, 1.0) * (contention if len(running) > 1 else 1.0)
-        done = now + min((left[name] for name in running), default=float("inf")) * slowdown
+        slower = slowdown(len(running), machines)
+        done = now + min((left[name] for name in running), default=float("inf")) * slower
         after = min(done, begins[waiting[-1]]) if waiting else done
         for name in running:
-            left[name] -= (after - now) / slowdown
+            left[name] -= (after - now) / slower
         now = after
         if waiting and begins[waiting[-1]] <= now:
             running.append(waiting.pop())
@@ -217,7 +226,6 @@ def extrapolate(here: Machines) -> list[str]:
                 here,
                 latency=here.latency + latency,
                 bandwidth=min(here.bandwidth, bandwidth),
-                contention=1.0,
                 cores=None,
             )
             cells = []
@@ -237,7 +245,8 @@ def describe(here: Machines) -> list[str]:
         "|---|---:|",
         f"| computing, for a position | {here.seconds_per_position * 1e6:.3f} µs |",
         f"| computing, for a weight and shard | {here.per_shard * 1e9:.2f} ns |",
-        f"| beside another process, longer by | {here.contention - 1:.0%} |".replace("%", " %"),
+        f"| with a process on each core, longer by | {here.contention - 1:.0%} |".replace("%", " %"),
+        f"| with two on each core, longer by | {here.crowding - 1:.0%} |".replace("%", " %"),
         f"| a message: latency | {here.latency * 1e3:.2f} ms |",
         f"| a message: bytes a second | {here.bandwidth / 1e9:.2f} GB |",
         f"| an addition, for a weight | {here.addition * 1e9:.2f} ns |",

@@ -19,6 +19,7 @@ from crfkit.distributed.worker_dataset import WorkerDataset
 from crfkit.errors import EmptyDataError, FileFormatError, ShapeError
 from crfkit.features import EncodingSettings, encode_files
 from tests.distributed.data import random_data
+from tests.distributed.processes import wait_until
 
 X, y = random_data()
 TEMPLATE = Template("U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,0]/%x[0,0]\nB")
@@ -99,6 +100,23 @@ def test_files_pass_neither_the_disk_nor_the_memory_of_the_client(
     monkeypatch.setattr(WorkerDataset, "shard", refuse)
     monkeypatch.setattr("crfkit.distributed.encoding.read_row_shards", refuse)
     fit(client, CRF(features=TEMPLATE, optimizer=OPTIMIZER), files, shard_size=60)
+
+
+def test_workers_forget_shards_that_are_loaded(client: Any, files: list[Path]) -> None:
+    held: set[str] = set()
+
+    def look(step: Any) -> None:
+        if step.iteration == 5:
+            wait_until(only_losses, "workers to forget shards")
+
+    def only_losses() -> bool:
+        held.clear()
+        for keys in client.run(lambda dask_worker: list(dask_worker.data)).values():
+            held.update(key.split("-")[0] for key in keys)
+        return not held & {"encode", "renumber", "make_recipe", "JointParts"}
+
+    fit(client, CRF(features=TEMPLATE, optimizer=OPTIMIZER), files, shard_size=60, callback=look)
+    assert "crfkit_load" in held
 
 
 def test_a_run_on_one_machine_goes_on_on_a_cluster(client: Any, files: list[Path], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.cluster_calibration import Machines, message_line, optimizer_seconds
@@ -47,16 +48,19 @@ def test_eight_workers_ask_each_other() -> None:
 def test_processes_share_cores() -> None:
     begins = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0}
     work = dict.fromkeys(begins, 3.0)
-    assert share_cores(begins, work, None, 2.0) == dict.fromkeys(begins, 3.0)
-    assert share_cores(begins, work, 4, 1.0) == dict.fromkeys(begins, 3.0)
-    assert share_cores(begins, work, 2, 1.0) == dict.fromkeys(begins, 6.0)
-    assert share_cores(begins, work, 4, 1.5) == dict.fromkeys(begins, 4.5)
+
+    def share(begins: dict[str, float], work: dict[str, float], cores: int | None, **others: float) -> Any:
+        return share_cores(begins, work, replace(FREE, cores=cores, **others))
+
+    assert share(begins, work, None, contention=2.0) == dict.fromkeys(begins, 3.0)
+    assert share(begins, work, 4) == dict.fromkeys(begins, 3.0)
+    assert share(begins, work, 2) == dict.fromkeys(begins, 6.0)
+    assert share(begins, work, 4, contention=1.5) == dict.fromkeys(begins, 4.5)
+    assert share(begins, work, 2, contention=1.5, crowding=1.25) == dict.fromkeys(begins, 7.5)
     # One core: a alone until 1, then two at half the speed until both have 2 left … b ends last, alone.
-    found = share_cores({"a": 0.0, "b": 1.0}, {"a": 3.0, "b": 3.0}, 1, 1.0)
-    assert found == pytest.approx({"a": 5.0, "b": 6.0})
-    assert share_cores({"a": 0.0, "b": 9.0}, {"a": 3.0, "b": 1.0}, 1, 2.0) == pytest.approx(
-        {"a": 3.0, "b": 10.0}
-    )
+    assert share({"a": 0.0, "b": 1.0}, {"a": 3.0, "b": 3.0}, 1) == pytest.approx({"a": 5.0, "b": 6.0})
+    found = share({"a": 0.0, "b": 9.0}, {"a": 3.0, "b": 1.0}, 1, contention=2.0, crowding=2.0)
+    assert found == pytest.approx({"a": 3.0, "b": 10.0})
 
 
 def test_more_workers_than_the_network_allows() -> None:
