@@ -224,7 +224,7 @@ def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) 
     settings = file.settings.get("of")
     known = current_names(settings) if isinstance(settings, dict) else {}
     for name, value in expected.items():
-        before = known.get(name)
+        before = known.get(name, "None")  # a parameter that earlier versions did not have was None
         if before == value:
             continue
         if name in ("data", "dev data"):
