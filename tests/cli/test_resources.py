@@ -147,3 +147,35 @@ def test_taggers_and_pipelines_of_treebanks(tmp_path: Path) -> None:
     assert run("pipeline", "eval", named, treebank, *brown, *quiet) == run(
         "pipeline", "eval", bundled, treebank, *quiet
     )
+
+
+def test_training_says_what_each_resource_is(folder: Path) -> None:
+    """A file of vectors that is called .txt is a list of entries: whoever meant vectors must see that."""
+    (folder / "glove.txt").write_text("Rome 1 0.5\nOslo 1 0.25\n", encoding="utf-8")
+    output = run(
+        "train", folder / "train", "--features", "pos", "--model", folder / "m.crf",
+        "--resource", f"cities={folder / 'cities.txt'}", "--resource", f"glove={folder / 'glove.txt'}",
+    )  # fmt: skip
+    assert "resource cities: Lexicon of 3 entries" in output
+    assert "resource glove: Lexicon of 2 entries" in output
+
+
+def test_errors_of_resources_say_where_and_what_to_do(folder: Path) -> None:
+    train = ("train", folder / "train", "--model", folder / "m.crf", "--template", folder / "template")
+    cities = ("--resource", f"cities={folder / 'cities.txt'}")
+    assert "or by --resource cities=FILE" in run(*train, status=2)
+    (folder / "template").write_text("word=%x[0,0]\nplace=%in[0,0,cities,town]\nB\n")
+    output = run(*train, *cities, status=2)
+    assert (
+        "template:2: the lexicon 'cities' has no list 'town': its entries are in one list without a name"
+        in output
+    )
+    run("lexicon", f"city={folder / 'cities.txt'}", "--out", folder / "l")
+    output = run(*train, "--resource", f"cities={folder / 'l'}", status=2)
+    assert "template:2: the lexicon 'cities' has no list 'town', expected one of 'city'" in output
+    (folder / "empty").write_text("\n")
+    assert "empty: the file has no entry" in run("lexicon", folder / "empty", "--out", folder / "o", status=2)
+    assert "the data set cannot" in run(
+        "encode", folder / "train", "--out", folder / "data", "--template", folder / "template", status=2
+    )
+    assert "empty: there is no word" in run("cluster", folder / "empty", "--out", folder / "o", status=2)

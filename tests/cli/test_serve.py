@@ -9,9 +9,12 @@ import pytest
 pytest.importorskip("starlette", reason='needs Starlette: pip install ".[serve]"')
 pytest.importorskip("uvicorn", reason='needs uvicorn: pip install ".[serve]"')
 
+from crfkit import Pipeline, TreebankTagger
 from crfkit.cli.serve import load_served, name_models
 from crfkit.compat import write_crfsuite
-from crfkit.errors import ArgumentError, FileFormatError, MissingFileError
+from crfkit.data import Sentence, Word
+from crfkit.errors import ArgumentError, FileFormatError, MissingFileError, NotLoadedError
+from crfkit.features import Lexicon
 from crfkit.models import CRF
 from crfkit.structures import Chain
 from tests.cli.commands import run
@@ -32,6 +35,22 @@ def test_models_of_other_toolkits(tmp_path: Path) -> None:
     crf = CRF(Chain(start=False, end=False), l2=0.1).fit([[["w=a"], ["w=b"]]], [["A", "B"]])
     write_crfsuite(crf, tmp_path / "m.crfsuite")
     assert load_served(tmp_path / "m.crfsuite").predict([[["w=a"]]]) == [["A"]]
+
+
+def test_a_model_without_its_resources_is_not_served(tmp_path: Path) -> None:
+    cities = Lexicon.build(["Rome"])
+    crf = CRF(features="names", resources={"cities": cities}).fit([["in", "Rome"]], [["O", "B-LOC"]])
+    crf.save(tmp_path / "named.crf")
+    crf.save(tmp_path / "bundled.crf", bundle=True)
+    with pytest.raises(NotLoadedError, match=r"named\.crf: .*needs the lexicon 'cities'.*--bundle"):
+        load_served(tmp_path / "named.crf")
+    assert load_served(tmp_path / "bundled.crf").predict([["Rome"]]) == [["B-LOC"]]
+    sentences = [Sentence([Word("in", upos="ADP"), Word("Rome", upos="PROPN")])] * 12
+    TreebankTagger(resources={"cities": cities}).fit(sentences).save(tmp_path / "named.tagger")
+    Pipeline([TreebankTagger(resources={"cities": cities})], folds=2).fit(sentences).save(tmp_path / "p")
+    for name in ("named.tagger", "p"):
+        with pytest.raises(NotLoadedError, match="needs the lexicon 'cities'"):
+            load_served(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,13 @@ def test_damaged_files(tmp_path: Path) -> None:
     path.write_text("a 1 2\nb 1\n")
     with pytest.raises(FileFormatError, match=r"model.bin:2: expected a word and 2 numbers"):
         WordVectors.read(path)
+    path.write_text("3 2\na 1 2\nb 1 2\n")
+    with pytest.raises(FileFormatError, match=r"model.bin: found 2 vectors, expected 3 as in its first line"):
+        WordVectors.read(path)
+    assert len(WordVectors.read(path, limit=2)) == 2
+    path.write_text("2 2\na 1 2\nb 1 nan\n")
+    with pytest.raises(FileFormatError, match=r"model.bin:3: a number is not finite"):
+        WordVectors.read(path)
     with pytest.raises(ShapeError):
         WordVectors.build({"a": [1, 2], "b": [1]})
 

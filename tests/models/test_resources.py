@@ -150,5 +150,5 @@ def test_errors() -> None:
         trained(resources={"cities": "cities.txt"})
     with pytest.raises(ArgumentError, match="the name 'my cities'"):
         trained(resources={"my cities": CITIES})
-    with pytest.raises(ArgumentError, match="no list 'town'"):
+    with pytest.raises(FeatureError, match="features:1: the lexicon 'cities' has no list 'town'"):
         trained(features="a=%in[0,0,cities,town]\nB", resources={"cities": CITIES})

@@ -63,6 +63,8 @@ def command(
     with Display(quiet=quiet) as display:
         display.stage(f"reading {text}", "sentences")
         sentences = list(display.count(read_sentences(text, column)))
+        if not any(sentences):
+            raise InputError(f"{text}: there is no word, expected sentences")
         display.stage("merging classes", "merges")
         n_done = 0
 

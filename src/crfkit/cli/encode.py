@@ -95,4 +95,9 @@ def _features(options: dict[str, Any]) -> Template | str:
         preset(name)  # a name that there is not is refused before any work
         return name
     kind = {"template": Template, "wapiti_patterns": WapitiPatterns}[given[0]]
-    return kind.read(options[given[0]])
+    template = kind.read(options[given[0]])
+    for lookup, place in template.lookups.items():
+        raise InputError(
+            f"{place}: %{lookup.macro} reads a resource, and the data set cannot have one: train on the file itself"
+        )
+    return template

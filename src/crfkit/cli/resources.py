@@ -1,6 +1,6 @@
 """Resources as an option of commands: `--resource cities=FILE`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +21,11 @@ resource_option = click.option(
 bundle_option = click.option(
     "--bundle", is_flag=True, help="Put what --resource gives into the model file, not its names alone."
 )
+
+
+def describe_resources(resources: "Mapping[str, object] | None") -> list[str]:
+    """A line for each resource: what the file was taken for."""
+    return [f"resource {name}: {str(resource).strip('<>')}" for name, resource in (resources or {}).items()]
 
 
 def open_resources(texts: Sequence[str] | None) -> "dict[str, Resource] | None":

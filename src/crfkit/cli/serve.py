@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from crfkit.cli.options import quiet_option, threads_option
-from crfkit.errors import ArgumentError, InputError, MissingFileError
+from crfkit.errors import ArgumentError, InputError, MissingFileError, NotLoadedError
 from crfkit.models import check_no_folder
 
 
@@ -33,7 +33,27 @@ def load_served(path: Path) -> Any:
     from crfkit.cli.model_input import is_model, read_model
     from crfkit.pipeline import load
 
-    return load(path) if is_model(path) else read_model(path).crf
+    model = load(path) if is_model(path) else read_model(path).crf
+    _check_resources(model, path)
+    return model
+
+
+def _check_resources(model: Any, path: Path) -> None:
+    """Refuse a model that cannot be asked, as its file names resources that it does not hold."""
+    from crfkit.features import MissingResource
+
+    models = [model, *getattr(model, "components_", ())]
+    for part in [
+        *models,
+        *(getattr(part, "crf_", None) for part in models),
+    ]:  # taggers of treebanks have a CRF
+        needed = dict(getattr(part, "resources", None) or {}) | {"vectors": getattr(part, "vectors", None)}
+        for name, resource in needed.items():
+            if isinstance(resource, MissingResource):
+                raise NotLoadedError(
+                    f"{path}: the model needs the {resource.KIND} {name!r}, which its file does not hold: "
+                    "train it with --bundle, or save it with bundle=True"
+                )
 
 
 @click.command("serve", short_help="Answer requests for trained models over HTTP, with a web page.")

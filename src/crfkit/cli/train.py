@@ -32,7 +32,7 @@ from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.machines import cluster_options, open_cluster
 from crfkit.cli.options import hash_option, l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
-from crfkit.cli.resources import bundle_option, open_resources, resource_option
+from crfkit.cli.resources import bundle_option, describe_resources, open_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
 from crfkit.cli.streams import open_input
 from crfkit.cli.structures import structure_of, structure_options
@@ -257,6 +257,8 @@ def _train_and_keep(
         notes.insert(0, preset_note(crf.features, n_inputs))
     for note in filter(None, notes):
         display.say(f"{file}: {note}")
+    for line in describe_resources(crf.resources):
+        display.say(line)
     check_folds(options["folds"], len(examples))
     if options["folds"] is not None:
         display.stage(f"cross-validation with {options['folds']} parts")

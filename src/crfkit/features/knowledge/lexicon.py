@@ -202,7 +202,10 @@ class Lexicon(Resource):
         """The number of a list; ArgumentError where there is none of this name."""
         if list not in self._lists:
             known = ", ".join(map(repr, self._lists))
-            raise ArgumentError(f"the lexicon has no list {list!r}, expected one of {known}")
+            expected = ": its entries are in one list without a name"
+            if self._lists != ("",):
+                expected = f", expected one of {known}"
+            raise ArgumentError(f"the lexicon has no list {list!r}{expected}")
         return self._lists.index(list)
 
     @property
@@ -222,10 +225,14 @@ class Lexicon(Resource):
 
 def _read_entries(path: str | os.PathLike[str], name: str) -> Iterator[tuple[str, str]]:
     """(list, entry) of each line of a text file that is not blank."""
+    is_empty = True
     for number, line in number_lines(path):
         entry, tab, listed = line.rpartition("\t") if "\t" in line else (line, "", "")
         if not line.strip():
             continue
         if not entry.strip() or (tab and not listed.strip()):
             raise FileFormatError(f"{path}:{number}: expected an entry, a tab and the name of its list")
+        is_empty = False
         yield (listed.strip() or name), entry
+    if is_empty:
+        raise FileFormatError(f"{path}: the file has no entry, expected one on each line")

@@ -65,7 +65,10 @@ def check_resource(lookup: Lookup, resources: Resources, place: str) -> None:
     """Raise InputError where what a macro at this place reads is missing, or of another kind."""
     kind = _KINDS[lookup.macro]
     example = lookup.resource or "clusters"
-    advice = f"give it as CRF(resources={{{example!r}: crfkit.{kind.__name__}.load(path)}})"
+    advice = (
+        f"give it as CRF(resources={{{example!r}: crfkit.{kind.__name__}.load(path)}}), "
+        f"or by --resource {example}=FILE"
+    )
     if lookup.resource is None:
         found = [name for name, resource in resources.items() if resource.KIND == kind.KIND]
         if len(found) > 1:
@@ -80,10 +83,14 @@ def check_resource(lookup: Lookup, resources: Resources, place: str) -> None:
     resource = find_resource(lookup, resources)
     if not isinstance(resource, kind):
         raise FeatureError(
-            f"{place}: %{lookup.macro} reads {kind.KIND}, but {lookup.resource!r} is {resource.KIND}"
+            f"{place}: %{lookup.macro} reads {kind.KIND}, but {lookup.resource!r} is of the kind {resource.KIND}"
         )
     if isinstance(resource, Lexicon) and lookup.list is not None:
-        resource.number_of(lookup.list)
+        try:
+            resource.number_of(lookup.list)
+        except ArgumentError as error:
+            named = str(error).replace("the lexicon", f"the lexicon {lookup.resource!r}", 1)
+            raise FeatureError(f"{place}: {named}") from None
 
 
 def resource_name(lookup: Lookup, resources: Resources) -> str:

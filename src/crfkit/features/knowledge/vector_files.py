@@ -135,11 +135,12 @@ def _read_text(path: str | os.PathLike[str], limit: int | None) -> VectorFile:
     words: list[str] = []
     rows: list[Float32s] = []
     size: int | None = None
+    n_words: int | None = None  # as the first line says
     for number, line in number_lines(path):
         if limit is not None and len(words) == limit:
             break
         if number == 1 and (header := _header(line.encode())) is not None:
-            size = header[1]
+            n_words, size = header
             continue
         parts = line.rstrip().split(" ")
         size = len(parts) - 1 if size is None else size
@@ -149,10 +150,16 @@ def _read_text(path: str | os.PathLike[str], limit: int | None) -> VectorFile:
                 raise ValueError
         except ValueError:
             raise FileFormatError(f"{path}:{number}: expected a word and {size} numbers") from None
+        if not np.isfinite(row).all():
+            raise FileFormatError(f"{path}:{number}: a number is not finite")
         words.append(" ".join(parts[:-size]))  # some files have words with blanks
         rows.append(row)
     if not rows:
         raise FileFormatError(f"{path}: the file has no word vectors")
+    if n_words is not None and len(words) < n_words and len(words) != limit:
+        raise FileFormatError(
+            f"{path}: found {len(words):,} vectors, expected {n_words:,} as in its first line: it is truncated"
+        )
     return VectorFile(words, np.stack(rows), None)
 
 
