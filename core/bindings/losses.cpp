@@ -137,7 +137,14 @@ void bind_losses(nb::module_& m) {
     nb::class_<DataLoss>(m, "DataLoss")
         .def_ro("n_weights", &DataLoss::n_weights)
         .def_ro("n_sequences", &DataLoss::n_sequences)
-        .def_prop_ro("shard_ptr", &DataLoss::shard_ptr);
+        .def_prop_ro("shard_ptr", &DataLoss::shard_ptr)
+        .def(
+            "takes_any_order",
+            [](DataLoss& self) {
+                auto* const sharded = dynamic_cast<ShardedLoss*>(&self);
+                return !sharded || unlocked([&] { return sharded->takes_any_order(); });
+            },
+            "Whether sequences may be visited in any order: no shard is made anew for each.");
     bind_python_loss(m);
     nb::class_<PythonSlices>(m, "FunctionSlices")
         .def(nb::init<std::int64_t, nb::callable, nb::callable>(), "n_slices"_a, "slice"_a, "slice_of"_a);

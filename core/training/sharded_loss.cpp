@@ -52,27 +52,32 @@ class ShardedSequences final : public SequenceSource {
     mutable ForkMutex mutex_;
 };
 
-// One sequence after the other. Those of shards in memory stay open, of others the last one alone.
+constexpr std::int64_t kLoads = 8192;  // sequences after which shards that are not in memory are closed
+
+// One sequence after the other. Shards that are kept stay open, of others the last one alone. Where
+// sequences are visited in any order, each touches a few pages of its shard: they stay in memory for a while.
 class ShardedSequence final : public SequenceLoss {
   public:
     explicit ShardedSequence(const ShardedSequences& source)
-        : source_(source),
-          open_(static_cast<std::size_t>(source.loss().in_memory() ? source.loss().n_shards() : 1)) {}
+        : source_(source), open_(static_cast<std::size_t>(source.loss().n_shards())) {}
 
     void load(std::int64_t n) override {
         ShardedLoss& loss = source_.loss();
         const std::int64_t shard = loss.shard_of(n);
         if (shard != shard_) {
-            Open& open = open_[loss.in_memory() ? shard : 0];
-            if (!open.sequence || !loss.in_memory()) {
+            Open& open = open_[shard];
+            if (!open.sequence) {
                 shard_ = -1;
-                open = {};
+                if (alone_ >= 0) open_[alone_] = {};
+                alone_ = -1;
                 open.loss = loss.open(shard);
                 open.sequence = source_.of(shard, *open.loss).open();
+                if (!loss.keeps(shard)) alone_ = shard;
             }
             current_ = open.sequence.get();
             shard_ = shard;
         }
+        if (!loss.in_memory() && ++n_loads_ % kLoads == 0) loss.close_all();
         current_->load(n - loss.first_sequence(shard));
         clear();
         for (const SlotRange range : current_->ranges()) touch(range.begin, range.end);
@@ -91,8 +96,10 @@ class ShardedSequence final : public SequenceLoss {
         std::unique_ptr<SequenceLoss> sequence;
     };
     const ShardedSequences& source_;
-    std::vector<Open> open_;
+    std::vector<Open> open_;  // [shards]
     std::int64_t shard_ = -1;
+    std::int64_t alone_ = -1;  // the one that is open and not kept
+    std::int64_t n_loads_ = 0;
     SequenceLoss* current_ = nullptr;
 };
 
@@ -225,6 +232,16 @@ std::shared_ptr<DataLoss> ShardedLoss::open(std::int64_t i) {
 void ShardedLoss::settle(std::int64_t i) {
     const std::lock_guard one_at_a_time(mutex_);
     shards_->settle(i);
+}
+
+bool ShardedLoss::keeps(std::int64_t i) {
+    const std::lock_guard one_at_a_time(mutex_);
+    return shards_->keeps(i);
+}
+
+void ShardedLoss::close_all() {
+    const std::lock_guard one_at_a_time(mutex_);
+    for (std::int64_t i = 0; i < n_shards(); ++i) shards_->close(i);
 }
 
 double ShardedLoss::add_shards(const std::function<double(DataLoss&, double*)>& answer, double* out) {

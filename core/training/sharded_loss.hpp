@@ -28,6 +28,8 @@ class ShardLosses {
     virtual std::shared_ptr<DataLoss> open(std::int64_t i) = 0;
     // Whether open() gives the same loss each time: then it may be kept.
     virtual bool in_memory() const = 0;
+    // Whether shard i, which was opened before, is opened again without being made anew.
+    virtual bool keeps(std::int64_t) const { return in_memory(); }
     // Shard i is asked for next: it may be read meanwhile.
     virtual void expect(std::int64_t) {}
     // Something was made of shard i, and nobody uses it now: it may be stored.
@@ -100,6 +102,11 @@ class ShardedLoss final : public DataLoss {
     // The loss of shard i, as exact as is asked for. Any thread may ask.
     std::shared_ptr<DataLoss> open(std::int64_t i);
     void settle(std::int64_t i);
+    bool keeps(std::int64_t i);
+    // No shard is asked for soon.
+    void close_all();
+    // Whether single sequences may be visited in any order: no shard is made anew when it is opened again.
+    bool takes_any_order() { return open(0) && keeps(0); }
 
   private:
     double add_shards(const std::function<double(DataLoss&, double*)>& answer, double* out);

@@ -27,6 +27,7 @@ class StoredShards final : public ShardLosses {
 
     const std::vector<std::int64_t>& shard_ptr() const override { return shard_ptr_; }
     bool in_memory() const override { return false; }
+    bool keeps(std::int64_t i) const override { return kept_[i] != nullptr; }
     std::shared_ptr<DataLoss> open(std::int64_t i) override {
         if (!kept_[i]) {
             auto fresh = std::make_shared<Kept>();

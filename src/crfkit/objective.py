@@ -79,6 +79,7 @@ class Objective:
         self.n_sequences = loss.n_sequences  # N
         self.shard_ptr = loss.shard_ptr  # the first sequence of each shard, and N
         self.features = features  # [D] that each weight is one of, −1: of none; None: not known
+        self._loss = loss
         self._core = _core.Objective(loss, np.atleast_1d(self.l2))
 
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:
@@ -115,6 +116,10 @@ class Objective:
             assert self.features is not None
             dropped = _core.Dropout(self.features, *dropout)
         return _core.run(self._core, rule, np.atleast_1d(self.l1), state, order, dropped)
+
+    def takes_any_order(self) -> bool:
+        """Whether single sequences may be visited in any order: no shard of the data is made anew for each."""
+        return self._loss.takes_any_order()
 
     def n_residuals(self) -> int:
         """How many numbers the residuals of all sequences are, which SAG keeps."""

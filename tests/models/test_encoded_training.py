@@ -11,13 +11,27 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, SGD, Affixes, Chain, Checkpoint, Growth, Ngrams, Pattern, Patterns, Segments
+from crfkit import (
+    CRF,
+    LBFGS,
+    SAG,
+    SGD,
+    Affixes,
+    Chain,
+    Checkpoint,
+    Growth,
+    Ngrams,
+    Pattern,
+    Patterns,
+    Segments,
+)
 from crfkit.data import EncodedDataset, open_dataset
 from crfkit.errors import ArgumentError, FileFormatError, MissingFileError, UnsupportedError
 from crfkit.features import Template, encode_pairs
 from crfkit.models.training.checkpoint import CheckpointMismatchError
 from crfkit.models.training.stored_task import StoredSequences, StoredTask
 from crfkit.models.training.train import Plan
+from crfkit.optimizers import OptimizationError
 from tests.features.test_dataset_writer import TEMPLATE, positions, words
 from tests.models.test_every_optimizer import OPTIMIZERS, Killed
 
@@ -257,6 +271,17 @@ def test_structures_that_look_at_sequences_take_pairs_too(
             assert model.weights_.tobytes() == known.weights_.tobytes()
     assert "into memory, as this crfkit.Patterns(…) looks at all sequences" in caplog.text
     assert "into memory, as tag_dictionary looks at" in caplog.text
+
+
+def test_sag_refuses_shards_that_are_compiled_anew(tmp_path: Path) -> None:
+    """For each sequence that it visits, in random order."""
+    pairs = words(60)
+    data = encode_pairs(pairs, tmp_path / "d", features=FEATURES, shard_size=SIZE)
+    structure = Patterns(["L0 . L2"])
+    with pytest.raises(OptimizationError, match="shards of this model are compiled anew"):
+        CRF(structure, optimizer=SAG(max_iterations=2)).fit(data)
+    in_memory = CRF(structure, features=FEATURES, optimizer=SAG(max_iterations=2))
+    assert in_memory.fit(*lists(pairs), shard_size=SIZE).n_iter_ == 2
 
 
 def test_what_does_not_go_with_an_encoded_data_set(dataset: EncodedDataset) -> None:

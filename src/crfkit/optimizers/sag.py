@@ -68,6 +68,11 @@ class _Descent(PassDescent):
 
     def __init__(self, settings: SAG, objective: AveragedObjective, start: Vector) -> None:
         super().__init__(settings, objective, start)
+        if not getattr(objective, "takes_any_order", lambda: True)():
+            raise OptimizationError(
+                "SAG visits the sequences of all shards in random order, and shards of this model are compiled anew "
+                "each time they are opened: expected data in memory, or an optimizer that takes shards in turn, such as SGD."
+            )
         self._n_residuals = objective.n_residuals()
         n_bytes = 8 * self._n_residuals
         if n_bytes > settings.memory:
