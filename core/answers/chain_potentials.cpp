@@ -23,6 +23,7 @@ struct ChainPotentials::Rows {
         : tables(layout, WeightTables<double>::kNever),
           some_arcs_missing(layout.bigrams && !layout.bigrams->soft) {
         tables.set(w, 1);
+        tables.list_features();
         arcs.set(tables, layout.n_labels, nullptr);
         arcs.table.some_missing = some_arcs_missing;
     }

@@ -103,7 +103,9 @@ PatternPotentials::PatternPotentials(std::shared_ptr<const Layout> layout, std::
       tables_(*layout_, WeightTables<double>::kNever) {
     if (first_weight < layout_->n_weights() || first_weight > static_cast<std::int64_t>(w_.size()))
         throw std::invalid_argument("the weights of the patterns must follow those of the layout");
-    if (layout_->facets.empty()) tables_.set(w_.data(), 1);
+    if (!layout_->facets.empty()) return;
+    tables_.set(w_.data(), 1);
+    tables_.list_features();
 }
 
 std::unique_ptr<ScoredSequences> PatternPotentials::score(

@@ -22,8 +22,14 @@ class Merge {
     void run(std::int64_t task, int worker) {
         const std::int64_t slot = take_slot();
         tasks_.run(task, slot, worker);
-        finished_[task].n_left.store(n_ranges_, std::memory_order_relaxed);
-        finished_[task].slot.store(slot, std::memory_order_release);
+        std::int64_t n_left = n_ranges_;
+        for (std::int64_t i = 0; i < n_ranges_; ++i) n_left -= sum_or_add(task, slot, (task + i) % n_ranges_);
+        if (n_left == 0) {
+            give_back(slot);
+        } else {
+            finished_[task].n_left.store(n_left, std::memory_order_relaxed);
+            finished_[task].slot.store(slot, std::memory_order_release);
+        }
         for (std::int64_t i = 0; i < n_ranges_; ++i) {
             Range& range = ranges_[(task + i) % n_ranges_];
             if (std::unique_lock lock(range.mutex, std::try_to_lock); lock)
@@ -43,6 +49,21 @@ class Merge {
         std::mutex mutex;
         std::int64_t next = 0;  // the task whose sums come next
     };
+
+    // Returns whether the sums of a range are in the total already.
+    bool sum_or_add(std::int64_t task, std::int64_t slot, std::int64_t number) {
+        Range& range = ranges_[number];
+        if (std::unique_lock lock(range.mutex, std::try_to_lock); lock) {
+            merge(range, number);
+            if (range.next == task) {
+                tasks_.add(task, slot, number);
+                ++range.next;
+                return true;
+            }
+        }
+        tasks_.sum(task, slot, number);
+        return false;
+    }
 
     void merge(Range& range, std::int64_t number) {
         for (; range.next < n_tasks_; ++range.next) {

@@ -4,7 +4,8 @@
 // merged into the total in the order of the tasks, so results have the same bits for any number of threads.
 // What is summed is cut into ranges, which are merged independently of each other: a thread that has finished
 // a task merges every range that no other thread is busy with, as far as tasks are finished without a gap. So
-// no thread waits for another one before all tasks are done.
+// no thread waits for another one before all tasks are done. Where all earlier tasks are merged already, as
+// always on one thread, sums go straight to the total.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,15 @@
 namespace crfkit {
 
 struct OrderedTasks {
-    // Does a task; writes to the slot alone.
+    using RangeFunction = std::function<void(std::int64_t task, std::int64_t slot, std::int64_t range)>;
+    // Does a task up to its sums; writes to the slot alone.
     std::function<void(std::int64_t task, std::int64_t slot, int worker)> run;
+    // Sums up one range; writes to the slot alone.
+    RangeFunction sum;
     // Adds one range of a task's sums to the total.
-    std::function<void(std::int64_t task, std::int64_t slot, std::int64_t range)> merge;
+    RangeFunction merge;
+    // The same as sum and merge, with the same bits.
+    RangeFunction add;
 };
 
 // Runs tasks 0..n_tasks−1 on at most n_threads threads. Slots are numbered from 0; there are at most n_tasks,

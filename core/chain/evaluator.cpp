@@ -8,14 +8,6 @@
 #include "base/interruption.hpp"
 
 namespace crfkit {
-namespace {
-
-// How many outer products of messages are added in the kernel's precision before they are added to doubles:
-// bounds the rounding of long sequences.
-constexpr std::int64_t kPairsPerFlush = 128;
-
-}  // namespace
-
 template <class Real>
 Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
                            const std::vector<Block>& blocks)
@@ -77,41 +69,96 @@ template <class Real>
 void Evaluator<Real>::open(std::size_t n_slots, std::size_t n_workers) {
     slots_.resize(std::max(slots_.size(), n_slots));
     work_.resize(std::max(work_.size(), n_workers));
+    const std::int32_t n_chains = chains_side_by_side(tables_.stride / tables_.kernels.lanes);
+    for (std::vector<Workspace<Real>>& work : work_) work.resize(static_cast<std::size_t>(n_chains));
 }
 
 template <class Real>
 void Evaluator<Real>::run_block(std::size_t i, std::size_t slot_number, std::size_t worker) {
     const Block& block = blocks_[i];
     Slot& slot = slots_[slot_number];
-    Workspace<Real>& work = work_[worker];
+    std::vector<Workspace<Real>>& work = work_[worker];
     const std::int64_t first = block.first_sequence, last = block.last_sequence;
     slot.residuals.resize((block.last_position - block.first_position) * tables_.stride);
     slot.own_residuals.assign(block.n_own * table_size(), 0);
     slot.ends.clear(layout_.n_labels);
-    PairSums& pairs = slot.pairs;
-    pairs.products.assign(static_cast<std::int64_t>(tables_.stride) * tables_.stride, 0);
-    pairs.flushed.used = pairs.direct.used = false;
-    pairs.n_terms = 0;
+    slot.transitions.clear(layout_.n_labels, tables_.stride);
     Pace pace;
+    std::vector<Run> waiting;  // plain sequences; sums over transitions are taken in the order of sequences
+    const auto run_waiting = [&] {
+        run_plain(waiting, work);
+        waiting.clear();
+    };
     for (std::int64_t n = first; n < last; ++n) {
         const std::int64_t begin = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - begin;
         const Run run{block, slot, n, begin, n_positions, gold_.weights[n], true};
         losses_[n] = 0;
         if (n_positions == 0) continue;
         pace.work(4 * n_positions * table_size());
-        work.reserve(n_positions, tables_.stride, hessian_vector_);
-        if (hessian_vector_) direction_.score(n, work.direction.data());
+        if (is_plain(run)) {
+            waiting.push_back(run);
+            if (waiting.size() == work.size()) run_waiting();
+            continue;
+        }
+        run_waiting();
+        work[0].reserve(n_positions, tables_.stride, hessian_vector_);
+        if (hessian_vector_) direction_.score(n, work[0].direction.data());
         if (hessian_vector_ && store_->holds(n)) {
             if (n + 1 < last) store_->fetch(n + 1, design_.sequence_ptr[n + 2] - design_.sequence_ptr[n + 1]);
-            run_kept(run, work);
+            run_kept(run, work[0]);
         } else {
-            run_sequence(run, work);
+            run_sequence(run, work[0]);
         }
         slot.ends.add_rows(residuals(run), n_positions, tables_.stride);
     }
+    run_waiting();
     sums_.open(i, slot.sums);
-    for (std::int64_t range = 0; range < kRanges; ++range)
-        sums_.sum(i, range, slot.residuals.data(), slot.own_residuals.data(), slot.sums);
+}
+
+// The same as run_sequence for sequences that need nothing but scaled messages, side by side.
+template <class Real>
+void Evaluator<Real>::run_plain(std::span<const Run> runs, std::vector<Workspace<Real>>& work) {
+    if (runs.empty()) return;
+    std::int64_t n_positions[kMostChains];
+    Messages<Real> m[kMostChains];
+    double gold_scores[kMostChains], log_partitions[kMostChains];
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+        n_positions[k] = runs[k].n_positions;
+        work[k].reserve(n_positions[k], tables_.stride, false);
+        gold_scores[k] = score(runs[k], work[k]);
+        m[k] = messages(runs[k], work[k]);
+    }
+    tables_.kernels.sum_products(arcs_.table, static_cast<std::int32_t>(runs.size()), n_positions, m,
+                                 log_partitions);
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+        const double log_partition = use_messages(runs[k], m[k], log_partitions[k], work[k]);
+        subtract_gold(runs[k]);
+        runs[k].slot.ends.add_rows(residuals(runs[k]), n_positions[k], tables_.stride);
+        losses_[runs[k].n] = runs[k].weight * (log_partition - gold_scores[k]);
+    }
+}
+
+// Fills in the scores of a sequence. Returns that of its gold labels, 0 where some are unknown.
+template <class Real>
+double Evaluator<Real>::score(const Run& run, Workspace<Real>& work) {
+    Real* states = messages(run, work).states;
+    scorer_.score(run.n, states);
+    close_labels(design_.allowed, run.begin, run.n_positions, layout_.n_labels, tables_.stride, states);
+    if (keeps(run.n)) store_->set(run.n, true);
+    if (!gold_.complete(run.begin, run.begin + run.n_positions)) return 0.0;
+    return gold_score(run, states, work);
+}
+
+template <class Real>
+void Evaluator<Real>::subtract_gold(const Run& run) {
+    for (std::int64_t t = 0; t < run.n_positions; ++t)
+        residuals(run)[t * tables_.stride + gold_.labels[run.begin + t]] -= static_cast<Real>(run.weight);
+}
+
+template <class Real>
+void Evaluator<Real>::sum(std::size_t i, std::size_t slot_number, std::int64_t range) {
+    Slot& slot = slots_[slot_number];
+    sums_.sum(i, range, slot.residuals.data(), slot.own_residuals.data(), slot.sums);
 }
 
 // loss = weight · (log Z − score(gold)), or log Z − log Z_gold where labels are unknown, and its derivatives
@@ -121,20 +168,14 @@ template <class Real>
 void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work) {
     const std::int32_t S = tables_.stride;
     const std::int64_t first = run.begin, n_positions = run.n_positions;
-    Real* states = messages(run, work).states;
-    scorer_.score(run.n, states);
-    close_labels(design_.allowed, first, n_positions, layout_.n_labels, S, states);
     const bool safe = prepare_arcs(run, work) && !unsafe;
     const bool complete = gold_.complete(first, first + n_positions);
-    if (keeps(run.n)) store_->set(run.n, true);
-
-    double loss = complete ? -gold_score(run, states, work) : 0.0;
-    if (!complete || !safe || some_arcs_missing_) std::copy_n(states, n_positions * S, work.scores.begin());
+    double loss = -score(run, work);
+    if (!complete || !safe || some_arcs_missing_)
+        std::copy_n(messages(run, work).states, n_positions * S, work.scores.begin());
     loss += safe ? run_scaled(run, work) : run_in_log_space(run, work);
     if (complete) {
-        if (!hessian_vector_)
-            for (std::int64_t t = 0; t < n_positions; ++t)
-                residuals(run)[t * S + gold_.labels[first + t]] -= static_cast<Real>(run.weight);
+        if (!hessian_vector_) subtract_gold(run);
     } else {
         for (std::int64_t t = 0; t < n_positions; ++t)
             gold_.forbidden(first + t, layout_.n_labels,
@@ -178,7 +219,14 @@ template <class Real>
 double Evaluator<Real>::run_scaled(const Run& run, Workspace<Real>& work) {
     const Messages<Real> m = messages(run, work);
     const PositionArcs<Real>* position_arcs = run.block.n_own > 0 ? work.position_arcs.data() : nullptr;
-    const double log_partition = tables_.kernels.sum_product(arcs_.table, position_arcs, run.n_positions, m);
+    return use_messages(run, m, tables_.kernels.sum_product(arcs_.table, position_arcs, run.n_positions, m),
+                        work);
+}
+
+// What follows from the messages that a kernel has filled in, if they are of use. Returns log Z.
+template <class Real>
+double Evaluator<Real>::use_messages(const Run& run, const Messages<Real>& m, double log_partition,
+                                     Workspace<Real>& work) {
     const bool possible = log_partition > -INFINITY;
     if (some_arcs_missing_ &&
         !(possible && messages_are_exact(m, run.n_positions, layout_.n_labels, tables_.stride)))
@@ -204,36 +252,21 @@ void Evaluator<Real>::finish_scaled(const Run& run, const Messages<Real>& m, Wor
     add_pairs(run, m, work);
 }
 
-// Adds Σ_t P(y_{t−1} = a, y_t = b) = Σ_t forward_{t−1}(a) W(a, b) pushed_t(b). W is the same at positions
-// that have no features of transitions, and is multiplied in once, behind the sum of outer products
-// (`flush`).
+// Adds Σ_t P(y_{t−1} = a, y_t = b) to the sums of transitions.
 template <class Real>
 void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspace<Real>& work) {
-    const Kernels<Real>& k = tables_.kernels;
-    PairSums& pairs = run.slot.pairs;
     const std::int32_t S = tables_.stride, L = layout_.n_labels;
     const HessianVectors<Real> d = work.hessian_vectors(m.probs);
-    const auto add = [&](std::int64_t t, std::int64_t n, Real* sums) {
-        if (hessian_vector_) return k.add_changes(m, d, t, n, L, S, sums);
-        k.add_products(m.forward + (t - 1) * S, m.pushed + t * S, n, L, S, sums);
-    };
-    const auto add_weighted = [&](std::int64_t t, std::int64_t n) {
-        if (m.weight == Real(1)) return add(t, n, pairs.products.data());
-        work.products.assign(static_cast<std::int64_t>(S) * S, 0);
-        add(t, n, work.products.data());
-        for (std::int64_t i = 0; i < table_size(); ++i) pairs.products[i] += m.weight * work.products[i];
-    };
     const auto own = [&](std::int64_t t) { return run.block.n_own > 0 && work.position_arcs[t].weight; };
     std::vector<double> marginals;
     Pace pace;
     for (std::int64_t t = 1; t < run.n_positions;) {
         std::int64_t end = t;
-        while (end < run.n_positions && end - t < kPairsPerFlush && !own(end)) ++end;
+        while (end < run.n_positions && end - t < TransitionSums<Real>::kMostTerms && !own(end)) ++end;
         pace.work((end - t + 1) * table_size());
         if (end > t) {
-            add_weighted(t, end - t);
-            pairs.n_terms += end - t;
-            if (pairs.n_terms >= kPairsPerFlush) flush(pairs);
+            run.slot.transitions.add(tables_.kernels, m, hessian_vector_ ? &d : nullptr, t, end - t,
+                                     arcs_.table.weight);
             t = end;
             continue;
         }
@@ -258,8 +291,7 @@ void Evaluator<Real>::add_pairs(const Run& run, const Messages<Real>& m, Workspa
 // Arc marginals [L, S] of one position that is not covered by `products`.
 template <class Real>
 void Evaluator<Real>::add_own_pair(const Run& run, std::int64_t position, const double* marginals) {
-    double* direct = run.slot.pairs.direct.of(table_size());
-    for (std::int64_t i = 0; i < table_size(); ++i) direct[i] += run.weight * marginals[i];
+    run.slot.transitions.add_direct(marginals, run.weight);
     const std::int64_t own = run.block.n_own > 0 ? run.block.own[position - run.block.first_position] : -1;
     if (own < 0) return;
     Real* sums = run.slot.own_residuals.data() + own * table_size();
@@ -323,29 +355,29 @@ double Evaluator<Real>::gold_score(const Run& run, const Real* states, Workspace
     return score;
 }
 
-// Moves what is summed up in `products` to `flushed`.
-template <class Real>
-void Evaluator<Real>::flush(PairSums& pairs) {
-    double* flushed = pairs.flushed.of(table_size());
-    for (std::int64_t i = 0; i < table_size(); ++i)
-        flushed[i] += static_cast<double>(arcs_.table.weight[i]) * pairs.products[i];
-    pairs.products.assign(pairs.products.size(), 0);
-    pairs.n_terms = 0;
-}
-
-// Adds one range of the sums of a block. Those of transitions are Σ_t P(y_{t−1} = a, y_t = b), which is
-// W(a, b) · Σ_t forward_{t−1}(a) pushed_t(b), and what was summed directly.
 template <class Real>
 void Evaluator<Real>::merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
     const Slot& slot = slots_[slot_number];
-    const PairSums& pairs = slot.pairs;
     sums_.merge(i, slot.sums, range, out);
+    merge_transitions(slot, range);
+}
+
+template <class Real>
+void Evaluator<Real>::add(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
+    Slot& slot = slots_[slot_number];
+    sums_.add(i, range, slot.residuals.data(), slot.own_residuals.data(), slot.sums, out);
+    merge_transitions(slot, range);
+}
+
+// Adds one range of the sums of a block over transitions.
+template <class Real>
+void Evaluator<Real>::merge_transitions(const Slot& slot, std::int64_t range) {
+    const TransitionSums<Real>& sums = slot.transitions;
     const Part part(table_size(), range);
     for (std::int64_t k = part.begin; k < part.end; ++k) {
-        double sum = static_cast<double>(arcs_.table.weight[k]) * pairs.products[k];
-        if (pairs.flushed.used) sum += pairs.flushed.sums[k];
-        if (!hessian_vector_) shared_[k] += sum;
-        expected_[k] += pairs.direct.used ? sum + pairs.direct.sums[k] : sum;
+        const double shared = sums.shared(k, arcs_.table.weight);
+        if (!hessian_vector_) shared_[k] += shared;
+        expected_[k] += sums.has_direct() ? shared + sums.direct(k) : shared;
     }
     if (range == 0) ends_.add(slot.ends);
 }

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/buffer.hpp"
 #include "chain/message_store.hpp"
+#include "chain/transition_sums.hpp"
 #include "chain/workspace.hpp"
 #include "data/annotation.hpp"
 #include "data/blocks.hpp"
@@ -31,32 +33,12 @@ class Evaluator final : public BlockedEvaluator {
     double evaluate(const double* w, const double* v, double* out, int n_threads) override;
 
   private:
-    // What a block of sequences adds to the expectations of arcs, or to their changes.
-    struct PairSums {
-        // [S, S] Σ forward_{t−1} ⊗ pushed_t (and for changes, Σ forward_{t−1} ⊗ pushed'_t + F_{t−1} ⊗
-        // pushed_t): still to be multiplied by the arcs' weights
-        Buffer<Real> products;
-        std::int64_t n_terms = 0;  // pairs of positions summed up in `products`
-        struct Table {
-            Buffer<double> sums;
-            bool used = false;
-            // Zeros before the first use.
-            double* of(std::int64_t size) {
-                if (!used) sums.assign(size, 0.0);
-                used = true;
-                return sums.data();
-            }
-        };
-        Table flushed;  // [L, S] what `products` gave before
-        Table direct;   // [L, S] Σ of arc marginals of positions with arcs of their own, and of those in log
-                        // space
-    };
     // What one block is evaluated in.
     struct Slot {
         Buffer<Real> residuals;      // [positions of the block, S]
         Buffer<Real> own_residuals;  // [positions of the block with arcs of their own, L, S]
         Ends ends;
-        PairSums pairs;
+        TransitionSums<Real> transitions;
         BlockSums sums;
     };
     // One sequence with all labels (first), or with those that its annotation allows.
@@ -72,20 +54,32 @@ class Evaluator final : public BlockedEvaluator {
     double add_all(double* out, int n_threads);
     void open(std::size_t n_slots, std::size_t n_workers) override;
     void run_block(std::size_t i, std::size_t slot_number, std::size_t worker) override;
+    void sum(std::size_t i, std::size_t slot_number, std::int64_t range) override;
     void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
+    void add(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
+    void merge_transitions(const Slot& slot, std::int64_t range);
     void finish(double* out, int n_threads) override;
+    // Whether a sequence is one of those that run_plain takes.
+    bool is_plain(const Run& run) const {
+        return !hessian_vector_ && !unsafe && !some_arcs_missing_ && run.block.n_own == 0 &&
+               gold_.complete(run.begin, run.begin + run.n_positions);
+    }
+    void run_plain(std::span<const Run> runs, std::vector<Workspace<Real>>& work);
     void run_sequence(const Run& run, Workspace<Real>& work);
+    double score(const Run& run, Workspace<Real>& work);
+    void subtract_gold(const Run& run);
     void run_kept(const Run& run, Workspace<Real>& work);
     bool prepare_arcs(const Run& run, Workspace<Real>& work);
     bool keeps(std::int64_t n) const { return !hessian_vector_ && store_ && store_->has_space(n); }
     Messages<Real> messages(const Run& run, Workspace<Real>& work);
     double run_scaled(const Run& run, Workspace<Real>& work);
+    double use_messages(const Run& run, const Messages<Real>& messages, double log_partition,
+                        Workspace<Real>& work);
     void finish_scaled(const Run& run, const Messages<Real>& messages, Workspace<Real>& work);
     double run_in_log_space(const Run& run, Workspace<Real>& work);
     double gold_score(const Run& run, const Real* states, Workspace<Real>& work);
     void add_pairs(const Run& run, const Messages<Real>& messages, Workspace<Real>& work);
     void add_own_pair(const Run& run, std::int64_t position, const double* marginals);
-    void flush(PairSums& pairs);
 
     Real* residuals(const Run& run) {
         return run.slot.residuals.data() + (run.begin - run.block.first_position) * tables_.stride;
@@ -97,7 +91,7 @@ class Evaluator final : public BlockedEvaluator {
     Scorer<Real> scorer_, direction_;
     const bool some_arcs_missing_;
     SharedArcs<Real> arcs_;
-    std::vector<Workspace<Real>> work_;
+    std::vector<std::vector<Workspace<Real>>> work_;  // of each worker: one for each chain side by side
     std::vector<Slot> slots_;
     ResidualSums<Real> sums_;
     std::unique_ptr<MessageStore<Real>> store_;  // from the first Hessian product on

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace crfkit {
 namespace {
@@ -310,18 +309,13 @@ double ChainSequence::add_in_log_space(double weight, bool first, double* residu
 void ChainSequence::gradient(const double* residuals, double* gradient) {
     if (n_positions_ == 0) return;
     const std::int64_t S = stride(), begin = source_.rows.begin(n_), n_rows = source_.rows.end(n_) - begin;
-    if (numbers_.size() < n_rows) {
-        numbers_.resize(n_rows);
-        std::iota(numbers_.begin(), numbers_.end(), 0);
-    }
-    std::fill_n(gradient, n_rows * S, 0.0);
-    tables_.kernels.sum_rows(lists_from(source_.rows, begin), 0, n_rows, numbers_.data(), residuals,
-                             tables_.stride, gradient);
+    tables_.kernels.sum_rows(lists_from(source_.rows, begin), 0, n_rows, nullptr, residuals, tables_.stride,
+                             gradient);
     step_kernels().close_gaps(source_.rows.ids.data() + begin, n_rows, tables_.stride, source_.exists.data(),
                               gradient);
     gradient += n_rows * S;
     const std::int64_t single = source_.singles.begin(n_), n_singles = source_.singles.end(n_) - single;
-    tables_.kernels.sum_entries(lists_from(source_.singles, single), 0, n_singles,
+    tables_.kernels.sum_entries(lists_from(source_.singles, single), 0, n_singles, nullptr,
                                 source_.single_labels.data() + single, residuals, tables_.stride, gradient);
     gradient = sum_dense(residuals, gradient + n_singles);
     sum_arcs(residuals, gradient);

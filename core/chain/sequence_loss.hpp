@@ -90,7 +90,6 @@ class ChainSequence final : public SequenceLoss {
     bool safe_ = true;
     std::int64_t n_ = 0, first_ = 0, n_positions_ = 0, n_own_ = 0;
     Buffer<double> dense_, products_;
-    Buffer<std::int32_t> numbers_;  // 0, 1, 2, …
 };
 
 }  // namespace crfkit

@@ -1,7 +1,6 @@
 #include "data/residual_sums.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/threads.hpp"
 
@@ -29,16 +28,10 @@ ResidualSums<Real>::ResidualSums(const Layout& layout, const Design& design, con
         arc_values_[i].of(blocks[i].arcs.values);
     }
     for (std::size_t k = 0; k < dense_.size(); ++k) dense_[k].of(design.dense[k]);
-    std::int64_t most_rows = 0, most_arcs = 0;
     for (const Block& block : blocks) {
-        most_rows = std::max(most_rows, block.rows.n());
-        most_arcs = std::max(most_arcs, block.arcs.n());
         std::vector<std::int64_t>& ptr = triple_ptr_.emplace_back(1, 0);
         for (const std::int32_t f : block.arcs.ids) ptr.push_back(ptr.back() + n_triples(f));
     }
-    in_order_.resize(static_cast<std::size_t>(most_rows));
-    zeros_.assign(static_cast<std::size_t>(most_arcs), 0);
-    std::iota(in_order_.begin(), in_order_.end(), 0);
 }
 
 template <class Real>
@@ -50,27 +43,65 @@ void ResidualSums<Real>::clear(double* out, int n_threads) {
 
 template <class Real>
 void ResidualSums<Real>::open(std::size_t i, BlockSums& sums) const {
-    const Block& block = blocks_[i];
     std::int64_t n_columns = 0;
     for (const std::int64_t columns : layout_.dense_columns) n_columns += columns;
-    sums.rows.assign(block.rows.n() * stride_, 0.0);
-    sums.entries.resize(block.entries.n());
     sums.dense.assign(n_columns * stride_, 0.0);
     sums.triples.resize(triple_ptr_[i].back());
+}
+
+template <class Real>
+PositionLists<Real> ResidualSums<Real>::rows_of(std::size_t i) const {
+    return {blocks_[i].rows.ptr.data(), blocks_[i].rows.positions.data(), row_values_[i].data()};
+}
+
+template <class Real>
+PositionLists<Real> ResidualSums<Real>::entries_of(std::size_t i) const {
+    return {blocks_[i].entries.ptr.data(), blocks_[i].entries.positions.data(), entry_values_[i].data()};
 }
 
 template <class Real>
 void ResidualSums<Real>::sum(std::size_t i, std::int64_t range, const Real* residuals,
                              const Real* own_residuals, BlockSums& sums) const {
     const Block& block = blocks_[i];
-    const PositionLists<Real> rows{block.rows.ptr.data(), block.rows.positions.data(), row_values_[i].data()};
-    kernels_.sum_rows(rows, block.row_ranges[range], block.row_ranges[range + 1], in_order_.data(), residuals,
-                      stride_, sums.rows.data());
-    const PositionLists<Real> entries{block.entries.ptr.data(), block.entries.positions.data(),
-                                      entry_values_[i].data()};
-    const std::int64_t first = block.entry_ranges[range];
-    kernels_.sum_entries(entries, first, block.entry_ranges[range + 1], block.entry_labels.data(), residuals,
-                         stride_, sums.entries.data() + first);
+    sums.rows.resize(block.rows.n() * stride_);  // not before they are needed: see `add`
+    sums.entries.resize(block.entries.n());
+    const std::int64_t row = block.row_ranges[range], entry = block.entry_ranges[range];
+    kernels_.sum_rows(rows_of(i), row, block.row_ranges[range + 1], nullptr, residuals, stride_,
+                      sums.rows.data() + row * stride_);
+    kernels_.sum_entries(entries_of(i), entry, block.entry_ranges[range + 1], nullptr,
+                         block.entry_labels.data(), residuals, stride_, sums.entries.data() + entry);
+    sum_others(i, range, residuals, own_residuals, sums);
+}
+
+template <class Real>
+void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_t range, double* out) {
+    const Block& block = blocks_[i];
+    for (std::int64_t k = block.row_ranges[range]; k < block.row_ranges[range + 1]; ++k) {
+        double* to = row_sums_.data() + static_cast<std::int64_t>(block.rows.ids[k]) * stride_;
+        const double* from = sums.rows.data() + k * stride_;
+        for (std::int32_t b = 0; b < stride_; ++b) to[b] += from[b];
+    }
+    for (std::int64_t k = block.entry_ranges[range]; k < block.entry_ranges[range + 1]; ++k)
+        out[block.entries.ids[k]] += sums.entries[k];
+    merge_others(i, sums, range, out);
+}
+
+template <class Real>
+void ResidualSums<Real>::add(std::size_t i, std::int64_t range, const Real* residuals,
+                             const Real* own_residuals, BlockSums& sums, double* out) {
+    const Block& block = blocks_[i];
+    kernels_.sum_rows(rows_of(i), block.row_ranges[range], block.row_ranges[range + 1], block.rows.ids.data(),
+                      residuals, stride_, row_sums_.data());
+    kernels_.sum_entries(entries_of(i), block.entry_ranges[range], block.entry_ranges[range + 1],
+                         block.entries.ids.data(), block.entry_labels.data(), residuals, stride_, out);
+    sum_others(i, range, residuals, own_residuals, sums);
+    merge_others(i, sums, range, out);
+}
+
+template <class Real>
+void ResidualSums<Real>::sum_others(std::size_t i, std::int64_t range, const Real* residuals,
+                                    const Real* own_residuals, BlockSums& sums) const {
+    const Block& block = blocks_[i];
     double* dense = sums.dense.data();
     for (std::size_t k = 0; k < dense_.size(); ++k) {
         const std::int64_t columns = layout_.dense_columns[k];
@@ -86,15 +117,8 @@ void ResidualSums<Real>::sum(std::size_t i, std::int64_t range, const Real* resi
 }
 
 template <class Real>
-void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_t range, double* out) {
+void ResidualSums<Real>::merge_others(std::size_t i, const BlockSums& sums, std::int64_t range, double* out) {
     const Block& block = blocks_[i];
-    for (std::int64_t k = block.row_ranges[range]; k < block.row_ranges[range + 1]; ++k) {
-        double* to = row_sums_.data() + static_cast<std::int64_t>(block.rows.ids[k]) * stride_;
-        const double* from = sums.rows.data() + k * stride_;
-        for (std::int32_t b = 0; b < stride_; ++b) to[b] += from[b];
-    }
-    for (std::int64_t k = block.entry_ranges[range]; k < block.entry_ranges[range + 1]; ++k)
-        out[block.entries.ids[k]] += sums.entries[k];
     for (std::int64_t k = block.arc_ranges[range]; k < block.arc_ranges[range + 1]; ++k) {
         const std::int32_t f = block.arcs.ids[k];
         double* to = out + layout_.triples_begin() + layout_.arc_ptr[f];
@@ -119,8 +143,8 @@ void ResidualSums<Real>::sum_arcs(std::size_t i, std::int64_t list, const Real* 
     const std::int32_t S = stride_, L = layout_.n_labels;
     const PositionLists<Real> lists{block.arcs.ptr.data(), block.arcs.positions.data(),
                                     arc_values_[i].data()};
-    std::vector<double> sums(static_cast<std::size_t>(L) * S, 0.0);
-    kernels_.sum_rows(lists, list, list + 1, zeros_.data(), own_residuals, L * S, sums.data());
+    std::vector<double> sums(static_cast<std::size_t>(L) * S);
+    kernels_.sum_rows(lists, list, list + 1, nullptr, own_residuals, L * S, sums.data());
     const std::int64_t f = block.arcs.ids[list];
     for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p)
         *triples++ = sums[layout_.arc_triples[p] / L * S + layout_.arc_triples[p] % L];

@@ -35,10 +35,19 @@ class ResidualSums {
              BlockSums& sums) const;
     // Adds one range of what block i sums up to.
     void merge(std::size_t i, const BlockSums& sums, std::int64_t range, double* out);
+    // sum and merge at once, with the same bits: the sums of features are not stored in between.
+    void add(std::size_t i, std::int64_t range, const Real* residuals, const Real* own_residuals,
+             BlockSums& sums, double* out);
     // Moves the sums of whole rows to out.
     void write_rows(double* out, int n_threads) const;
 
   private:
+    PositionLists<Real> rows_of(std::size_t i) const;
+    PositionLists<Real> entries_of(std::size_t i) const;
+    // Dense blocks and features of arcs.
+    void sum_others(std::size_t i, std::int64_t range, const Real* residuals, const Real* own_residuals,
+                    BlockSums& sums) const;
+    void merge_others(std::size_t i, const BlockSums& sums, std::int64_t range, double* out);
     // Σ over the positions of a list of arcs: `triples` gets the sums of its feature's weights.
     void sum_arcs(std::size_t i, std::int64_t list, const Real* own_residuals, double* triples) const;
     std::int64_t n_triples(std::int32_t feature) const {
@@ -50,8 +59,6 @@ class ResidualSums {
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
     std::vector<Typed<Real>> row_values_, entry_values_, arc_values_, dense_;
-    std::vector<std::int32_t> in_order_,
-        zeros_;  // where lists are summed up: one after the other; in one place
     std::vector<std::vector<std::int64_t>> triple_ptr_;  // [blocks][lists of arcs + 1]
     Buffer<double> row_sums_;  // [n_rows, S] for the features that are scored as a whole
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -97,11 +98,12 @@ class Scorer {
                                                   tables_.weights.data()};
             k.score_positions(features, n_positions, tables_.stride, tables_.base.data(), states);
         } else {
+            if (tables_.features.size() != layout_.n_features())
+                throw std::logic_error("the weights of features were not listed");
             const ListedFeatures<Real> features{design_.features.ptr.data() + first,
                                                 design_.features.ids.data(),
                                                 feature_values_.data(),
-                                                layout_.row_of.data(),
-                                                layout_.pair_ptr.data(),
+                                                tables_.features.data(),
                                                 layout_.pair_labels.data(),
                                                 tables_.rows.data(),
                                                 tables_.weights.data()};

@@ -34,15 +34,30 @@ class WeightTables {
           layout_(layout),
           pad_(pad) {}
 
+    // After `set`: fills in `features`, by which designs for questions are scored.
+    void list_features() {
+        features.resize(layout_.n_features());
+        for (std::int64_t f = 0; f < layout_.n_features(); ++f) {
+            const std::int64_t first = layout_.pair_ptr[f], n = layout_.pair_ptr[f + 1] - first;
+            if (layout_.row_of[f] >= 0)
+                features[f] = {0, layout_.row_of[f], -1};
+            else if (n == 1)
+                features[f] = {weights[first], layout_.pair_labels[first], 1};
+            else
+                features[f] = {0, static_cast<std::int32_t>(first), static_cast<std::int32_t>(n)};
+        }
+    }
+
     const Kernels<Real>& kernels;
-    const std::int32_t stride;        // S
-    Buffer<Real> rows;                // [n_rows, S] weights of the features that are scored as a whole
-    Buffer<Real> weights;             // [n_pairs]
-    std::vector<Buffer<Real>> dense;  // [K, S] each
-    Buffer<Real> base;                // [S] 0, and `pad`
-    Buffer<Real> start, end;          // [S] scores of the first and last label
-    Buffer<Real> arcs;                // [L, S] arc scores that hold at every position
-    Buffer<Real> triples;             // weights of the arc features
+    const std::int32_t stride;              // S
+    Buffer<Real> rows;                      // [n_rows, S] weights of the features that are scored as a whole
+    Buffer<Real> weights;                   // [n_pairs]
+    Buffer<FeatureWeights<Real>> features;  // [F], where they were asked for
+    std::vector<Buffer<Real>> dense;        // [K, S] each
+    Buffer<Real> base;                      // [S] 0, and `pad`
+    Buffer<Real> start, end;                // [S] scores of the first and last label
+    Buffer<Real> arcs;                      // [L, S] arc scores that hold at every position
+    Buffer<Real> triples;                   // weights of the arc features
     double arc_maximum = 0,
            arc_spread = 0;  // maximum of the arc scores, and how far the minimum lies below it
 

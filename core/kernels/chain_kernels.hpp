@@ -120,15 +120,38 @@ Real exponentiate(Real* row, std::int64_t n) {
     return maximum;
 }
 
+// exp(score − maximum) of one row that fits into NV vectors; NV = 0: any width.
+template <class Real, int NV>
+Real exponentiate_row(Real* row, std::int32_t stride) {
+    if constexpr (NV == 0) {
+        const Real maximum = row_maximum(row, stride);
+        if (maximum > -INFINITY) exp_shifted<Real>(row, maximum, row, stride);
+        return maximum;
+    } else {
+        constexpr int lanes = Lanes<Real>::count;
+        Vector<Real> scores[NV], top = load(row);
+        CRFKIT_UNROLL
+        for (int j = 0; j < NV; ++j) {
+            scores[j] = load(row + j * lanes);
+            top = larger(top, scores[j]);
+        }
+        const Real highest = maximum<Real>(top);
+        if (!(highest > -INFINITY)) return highest;
+        CRFKIT_UNROLL
+        for (int j = 0; j < NV; ++j)
+            store<Real>(row + j * lanes, exp_nonpositive(scores[j] - broadcast(highest)));
+        return highest;
+    }
+}
+
 // Replaces each row of scores by exp(score − its maximum), and adds up the maxima. False if a row has none.
-template <class Real>
+template <class Real, int NV>
 bool exponentiate_rows(Real* states, std::int64_t n_positions, const ArcTable<Real>& arcs, Total& maxima) {
     for (std::int64_t t = 0; t < n_positions; ++t) {
         Real* row = states + t * arcs.stride;
         const Real maximum =
-            arcs.some_missing ? exponentiate(row, arcs.stride) : row_maximum(row, arcs.stride);
+            arcs.some_missing ? exponentiate(row, arcs.stride) : exponentiate_row<Real, NV>(row, arcs.stride);
         if (!(maximum > -INFINITY)) return false;
-        if (!arcs.some_missing) exp_shifted<Real>(row, maximum, row, arcs.stride);
         maxima.add(maximum);
     }
     return true;
@@ -147,29 +170,27 @@ struct LogProduct {
     double log() const { return logarithm + std::log(product); }
 };
 
-// Adds the arcs' maxima and Σ_t log |forward_t|₁ to `log_partition`. False when nothing is possible.
+// The forward pass of one chain, position by position: Σ_t log |forward_t|₁ and the arcs' maxima.
 template <class Real, int NV>
-bool forward_pass(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
-                  std::int64_t n_positions, const Messages<Real>& m, Total& log_partition) {
-    const std::int32_t stride = arcs.stride;
+struct ForwardPass {
     LogProduct total;
     Vector<Real> mass{};
-    each_vector<Real>(stride, [&](std::int32_t j) {
-        const Vector<Real> v = load(m.states + j);
-        store<Real>(m.forward + j, v);
-        mass += v;
-    });
-    Pace pace;
-    for (std::int64_t t = 1; t < n_positions; ++t) {
-        pace.work(static_cast<std::int64_t>(stride) * stride);
-        const bool own = position_arcs && position_arcs[t].weight;
+
+    void begin(const ArcTable<Real>& arcs, const Messages<Real>& m) {
+        each_vector<Real>(arcs.stride, [&](std::int32_t j) {
+            const Vector<Real> v = load(m.states + j);
+            store<Real>(m.forward + j, v);
+            mass += v;
+        });
+    }
+    void step(const ArcTable<Real>& arcs, const Real* weight, const Messages<Real>& m, std::int64_t t) {
+        const std::int32_t stride = arcs.stride;
         const Real before = sum<Real>(mass);
         const Real scale = Real(1) / before;
         m.scale[t] = scale;
         total.multiply(before);
-        log_partition.add(own ? position_arcs[t].maximum : arcs.maximum);
         Real* row = m.forward + t * stride;
-        push<Real, NV>(own ? position_arcs[t].weight : arcs.weight, arcs.n_labels, stride, row - stride, row);
+        push<Real, NV>(weight, arcs.n_labels, stride, row - stride, row);
         mass = Vector<Real>{};
         const Vector<Real> factor = broadcast(scale);
         each_vector<Real>(stride, [&](std::int32_t j) {
@@ -179,13 +200,16 @@ bool forward_pass(const ArcTable<Real>& arcs, const PositionArcs<Real>* position
             mass += v;
         });
     }
-    const Real last = sum<Real>(mass);
-    m.scale[0] = Real(1) / last;
-    if (!(last > 0)) return false;
-    total.multiply(last);
-    log_partition.add(total.log());
-    return true;
-}
+    // False when nothing is possible.
+    bool end(const Messages<Real>& m, Total& log_partition) {
+        const Real last = sum<Real>(mass);
+        m.scale[0] = Real(1) / last;
+        if (!(last > 0)) return false;
+        total.multiply(last);
+        log_partition.add(total.log());
+        return true;
+    }
+};
 
 // U_t ∘ backward_t · scale_t; in this order nothing underflows that the other factor would raise.
 template <class Real>
@@ -193,49 +217,97 @@ inline Vector<Real> pushed_of(Vector<Real> states, Vector<Real> backward, Vector
     return states > Vector<Real>{} ? backward * factor * states : Vector<Real>{};
 }
 
-template <class Real, int NV>
-void backward_pass(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
-                   std::int64_t n_positions, const Messages<Real>& m) {
-    const std::int32_t stride = arcs.stride;
-    const std::int64_t last = n_positions - 1;
-    const Vector<Real> weight = broadcast(m.weight);
-    each_vector<Real>(stride, [&](std::int32_t j) {
+// backward of the last position, and its P(y).
+template <class Real>
+inline void begin_backward(const ArcTable<Real>& arcs, const Messages<Real>& m, std::int64_t last) {
+    each_vector<Real>(arcs.stride, [&](std::int32_t j) {
         const Vector<Real> v = broadcast(m.scale[0]);
-        store<Real>(m.backward + last * stride + j, v);
-        store<Real>(m.probs + last * stride + j, v * load(m.forward + last * stride + j) * weight);
+        store<Real>(m.backward + last * arcs.stride + j, v);
+        store<Real>(m.probs + last * arcs.stride + j,
+                    v * load(m.forward + last * arcs.stride + j) * broadcast(m.weight));
     });
-    Pace pace;
-    for (std::int64_t t = last; t > 0; --t) {
-        pace.work(static_cast<std::int64_t>(stride) * stride);
-        const std::int64_t here = t * stride, there = here - stride;
-        const Vector<Real> factor = broadcast(m.scale[t]);
-        each_vector<Real>(stride, [&](std::int32_t j) {
-            const Vector<Real> states = load(m.states + here + j), b = load(m.backward + here + j);
-            store<Real>(m.pushed + here + j,
-                        arcs.some_missing ? pushed_of<Real>(states, b, factor) : states * b * factor);
-        });
-        if (position_arcs && position_arcs[t].weight)
-            pull<Real>(position_arcs[t].weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
-        else
-            push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
-        each_vector<Real>(stride, [&](std::int32_t j) {
-            Vector<Real> b = load(m.backward + there + j);
-            if (arcs.some_missing) store<Real>(m.backward + there + j, b += broadcast(kFloor<Real>));
-            Vector<Real> p = load(m.forward + there + j) * b;
-            if (arcs.some_missing) p = p > broadcast(kImpossible<Real>) ? p : Vector<Real>{};
-            store<Real>(m.probs + there + j, p * weight);
-        });
-    }
+}
+
+// From position t to the one before it. own_weight: the arcs into t where they are its own, else null.
+template <class Real, int NV>
+inline void step_backward(const ArcTable<Real>& arcs, const Real* own_weight, const Messages<Real>& m,
+                          std::int64_t t) {
+    const std::int32_t stride = arcs.stride;
+    const std::int64_t here = t * stride, there = here - stride;
+    const Vector<Real> factor = broadcast(m.scale[t]), weight = broadcast(m.weight);
+    each_vector<Real>(stride, [&](std::int32_t j) {
+        const Vector<Real> states = load(m.states + here + j), b = load(m.backward + here + j);
+        store<Real>(m.pushed + here + j,
+                    arcs.some_missing ? pushed_of<Real>(states, b, factor) : states * b * factor);
+    });
+    if (own_weight)
+        pull<Real>(own_weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
+    else
+        push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
+    each_vector<Real>(stride, [&](std::int32_t j) {
+        Vector<Real> b = load(m.backward + there + j);
+        if (arcs.some_missing) store<Real>(m.backward + there + j, b += broadcast(kFloor<Real>));
+        Vector<Real> p = load(m.forward + there + j) * b;
+        if (arcs.some_missing) p = p > broadcast(kImpossible<Real>) ? p : Vector<Real>{};
+        store<Real>(m.probs + there + j, p * weight);
+    });
 }
 
 template <class Real, int NV>
 double sum_product_of_width(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
                             std::int64_t n_positions, const Messages<Real>& m) {
     Total log_partition;
-    if (!exponentiate_rows(m.states, n_positions, arcs, log_partition)) return -INFINITY;
-    if (!forward_pass<Real, NV>(arcs, position_arcs, n_positions, m, log_partition)) return -INFINITY;
-    backward_pass<Real, NV>(arcs, position_arcs, n_positions, m);
+    if (!exponentiate_rows<Real, NV>(m.states, n_positions, arcs, log_partition)) return -INFINITY;
+    const auto own = [&](std::int64_t t) { return position_arcs ? position_arcs[t].weight : nullptr; };
+    ForwardPass<Real, NV> forward;
+    forward.begin(arcs, m);
+    Pace pace;
+    for (std::int64_t t = 1; t < n_positions; ++t) {
+        pace.work(static_cast<std::int64_t>(arcs.stride) * arcs.stride);
+        log_partition.add(own(t) ? position_arcs[t].maximum : arcs.maximum);
+        forward.step(arcs, own(t) ? own(t) : arcs.weight, m, t);
+    }
+    if (!forward.end(m, log_partition)) return -INFINITY;
+    begin_backward<Real>(arcs, m, n_positions - 1);
+    for (std::int64_t t = n_positions - 1; t > 0; --t) {
+        pace.work(static_cast<std::int64_t>(arcs.stride) * arcs.stride);
+        step_backward<Real, NV>(arcs, own(t), m, t);
+    }
     return log_partition.value();
+}
+
+// A step of one chain waits for the step before it; those of other chains fill the gaps. Numbers are those of
+// sum_product, bit for bit.
+template <class Real, int NV>
+void sum_products_of_width(const ArcTable<Real>& arcs, std::int32_t n_chains, const std::int64_t* n_positions,
+                           const Messages<Real>* m, double* log_partitions) {
+    Total totals[kMostChains];
+    ForwardPass<Real, NV> forward[kMostChains];
+    bool possible[kMostChains];
+    std::int64_t longest = 0;
+    for (std::int32_t k = 0; k < n_chains; ++k) {
+        possible[k] = exponentiate_rows<Real, NV>(m[k].states, n_positions[k], arcs, totals[k]);
+        if (possible[k]) forward[k].begin(arcs, m[k]);
+        longest = longest < n_positions[k] ? n_positions[k] : longest;
+    }
+    Pace pace;
+    const auto each_step = [&](std::int64_t t, auto step) {
+        pace.work(static_cast<std::int64_t>(arcs.stride) * arcs.stride * n_chains);
+        for (std::int32_t k = 0; k < n_chains; ++k)
+            if (t < n_positions[k] && possible[k]) step(k);
+    };
+    for (std::int64_t t = 1; t < longest; ++t)
+        each_step(t, [&](std::int32_t k) {
+            totals[k].add(arcs.maximum);
+            forward[k].step(arcs, arcs.weight, m[k], t);
+        });
+    for (std::int32_t k = 0; k < n_chains; ++k) {
+        possible[k] = possible[k] && forward[k].end(m[k], totals[k]);
+        log_partitions[k] = possible[k] ? totals[k].value() : -INFINITY;
+        if (possible[k]) begin_backward<Real>(arcs, m[k], n_positions[k] - 1);
+    }
+    for (std::int64_t t = longest - 1; t > 0; --t)
+        each_step(t, [&](std::int32_t k) { step_backward<Real, NV>(arcs, nullptr, m[k], t); });
 }
 
 // Picks the instance whose width is known when compiling; wider rows take the tiled one. `arcs` has the
@@ -262,76 +334,10 @@ double sum_product(const ArcTable<Real>& arcs, const PositionArcs<Real>* positio
     CRFKIT_BY_WIDTH(sum_product_of_width, arcs, position_arcs, n_positions, m)
 }
 
-// Σ_k left_k ⊗ right_k over TERMS pairs of rows at each position. ROWS × NV accumulators stay in registers
-// while t runs over the positions.
-template <class Real, int TERMS, int ROWS, int NV>
-inline void add_products_tile(const Real* const* left, const Real* const* right, std::int64_t row,
-                              std::int64_t column, std::int64_t n, std::int32_t stride, Real* out) {
-    constexpr int lanes = Lanes<Real>::count;
-    out += row * stride + column;
-    Vector<Real> sums[ROWS][NV];
-    CRFKIT_UNROLL
-    for (int i = 0; i < ROWS * NV; ++i) sums[i / NV][i % NV] = load(out + i / NV * stride + i % NV * lanes);
-    for (std::int64_t t = 0; t < n; ++t) {
-        CRFKIT_UNROLL
-        for (int k = 0; k < TERMS; ++k) {
-            const Real* rows = left[k] + t * stride + row;
-            Vector<Real> columns[NV];
-            CRFKIT_UNROLL
-            for (int j = 0; j < NV; ++j) columns[j] = load(right[k] + t * stride + column + j * lanes);
-            CRFKIT_UNROLL
-            for (int i = 0; i < ROWS; ++i) {
-                const Vector<Real> factor = broadcast(rows[i]);
-                CRFKIT_UNROLL
-                for (int j = 0; j < NV; ++j) sums[i][j] += factor * columns[j];
-            }
-        }
-    }
-    CRFKIT_UNROLL
-    for (int i = 0; i < ROWS * NV; ++i)
-        store<Real>(out + i / NV * stride + i % NV * lanes, sums[i / NV][i % NV]);
-}
-
-template <class Real, int TERMS>
-void add_all_products(const Real* const* left, const Real* const* right, std::int64_t n,
-                      std::int32_t n_labels, std::int32_t stride, Real* out) {
-    constexpr int lanes = Lanes<Real>::count;
-    for (std::int32_t column = 0; column < stride;) {
-        const std::int32_t n_vectors = (stride - column) / lanes;
-        const int width = n_vectors >= 4 ? 4 : n_vectors >= 3 ? 3 : n_vectors >= 2 ? 2 : 1;
-        for (std::int32_t row = 0; row < n_labels; row += width <= 2 ? 8 : 4) {
-            switch (width) {
-                case 4:
-                    add_products_tile<Real, TERMS, 4, 4>(left, right, row, column, n, stride, out);
-                    break;
-                case 3:
-                    add_products_tile<Real, TERMS, 4, 3>(left, right, row, column, n, stride, out);
-                    break;
-                case 2:
-                    add_products_tile<Real, TERMS, 8, 2>(left, right, row, column, n, stride, out);
-                    break;
-                default:
-                    add_products_tile<Real, TERMS, 8, 1>(left, right, row, column, n, stride, out);
-                    break;
-            }
-        }
-        column += width * lanes;
-    }
-}
-
 template <class Real>
-void add_products(const Real* left, const Real* right, std::int64_t n, std::int32_t n_labels,
-                  std::int32_t stride, Real* out) {
-    add_all_products<Real, 1>(&left, &right, n, n_labels, stride, out);
-}
-
-template <class Real>
-void add_changes(const Messages<Real>& m, const HessianVectors<Real>& d, std::int64_t t, std::int64_t n,
-                 std::int32_t n_labels, std::int32_t stride, Real* out) {
-    const std::int64_t here = t * stride, before = here - stride;
-    const Real* left[] = {m.forward + before, d.forward + before};
-    const Real* right[] = {d.pushed + here, m.pushed + here};
-    add_all_products<Real, 2>(left, right, n, n_labels, stride, out);
+void sum_products(const ArcTable<Real>& arcs, std::int32_t n_chains, const std::int64_t* n_positions,
+                  const Messages<Real>* messages, double* log_partitions) {
+    CRFKIT_BY_WIDTH(sum_products_of_width, arcs, n_chains, n_positions, messages, log_partitions)
 }
 
 template <class Real, int NV>

@@ -8,6 +8,8 @@
 
 namespace crfkit::CRFKIT_ISA {
 
+inline std::int64_t smaller_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
 // One tile of NV vectors of a position's row: base + Σ value · row.
 template <class Real, int NV>
 inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::int32_t* ids,
@@ -108,33 +110,40 @@ void score_positions(const PositionFeatures<Real>& f, std::int64_t n_positions, 
 template <class Real>
 void score_listed(const ListedFeatures<Real>& f, std::int64_t n_positions, std::int32_t stride,
                   const Real* base, Real* states) {
-    constexpr std::int64_t most = 64;  // features looked at in one go
-    std::int32_t rows[most], singles[most];
+    constexpr std::int64_t most = 64;   // features looked at in one go
+    constexpr std::int64_t ahead = 32;  // features whose weights are being fetched
+    std::int32_t rows[most];
+    const FeatureWeights<Real>* singles[most];
     Real row_values[most], single_values[most];
+    const std::int64_t n_ids = f.position_ptr[n_positions];
     for (std::int64_t t = 0; t < n_positions; ++t) {
         Real* out = states + t * stride;
         std::int64_t begin = f.position_ptr[t];
         do {
-            const std::int64_t end =
-                begin + most < f.position_ptr[t + 1] ? begin + most : f.position_ptr[t + 1];
+            const std::int64_t end = smaller_of(begin + most, f.position_ptr[t + 1]);
             std::int64_t n_rows = 0, n_singles = 0;
-            for (std::int64_t i = begin; i < end; ++i) {
-                const std::int32_t row = f.row_of[f.ids[i]];
-                const Real value = f.values ? f.values[i] : Real(1);
-                if (row >= 0) {
-                    row_values[n_rows] = value;
-                    rows[n_rows++] = row;
-                } else {
-                    __builtin_prefetch(f.pair_ptr + f.ids[i]);
-                    single_values[n_singles] = value;
-                    singles[n_singles++] = f.ids[i];
-                }
+            for (std::int64_t i = begin; i < end;
+                 ++i) {  // without a branch: which is which looks like chance
+                __builtin_prefetch(f.features + f.ids[smaller_of(i + ahead, n_ids - 1)]);
+                const FeatureWeights<Real>& feature = f.features[f.ids[i]];
+                const bool is_row = feature.n < 0;
+                rows[n_rows] = feature.first;
+                singles[n_singles] = &feature;
+                row_values[n_rows] = single_values[n_singles] = f.values ? f.values[i] : Real(1);
+                n_rows += is_row;
+                n_singles += !is_row;
             }
             sum_rows_of_position(f.rows, stride, rows, f.values ? row_values : nullptr, n_rows,
                                  begin == f.position_ptr[t] ? base : out, out);
-            for (std::int64_t i = 0; i < n_singles; ++i)
-                for (std::int64_t p = f.pair_ptr[singles[i]]; p < f.pair_ptr[singles[i] + 1]; ++p)
+            for (std::int64_t i = 0; i < n_singles; ++i) {
+                const auto [weight, first, n] = *singles[i];
+                if (n == 1) {
+                    out[first] += single_values[i] * weight;
+                    continue;
+                }
+                for (std::int32_t p = first; p < first + n; ++p)
                     out[f.pair_labels[p]] += single_values[i] * f.weights[p];
+            }
             begin = end;
         } while (begin < f.position_ptr[t + 1]);
     }
@@ -158,47 +167,71 @@ void score_dense(const Real* x, std::int64_t n_positions, std::int64_t n_columns
 // of features that fire everywhere.
 inline constexpr std::int64_t kFlush = 64;
 
-template <class Real>
-inline void add_to_doubles(Vector<Real> part, double* sums) {
-    if constexpr (sizeof(Real) == sizeof(double)) {
-        using Unaligned = double __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
-        *reinterpret_cast<Unaligned*>(sums) += part;
-    } else {
-        for (int k = 0; k < Lanes<Real>::count; ++k) sums[k] += static_cast<double>(part[k]);
+// sums = part, or sums += part.
+template <bool kAdd>
+inline void move_to_doubles(Vector<double> part, double* sums) {
+    using Unaligned = double __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
+    Unaligned* to = reinterpret_cast<Unaligned*>(sums);
+    *to = kAdd ? *to + part : part;
+}
+
+template <bool kAdd>
+inline void move_to_doubles(Vector<float> part, double* sums) {
+    using Half = float __attribute__((vector_size(kVectorBytes / 2)));
+    Half halves[2];
+    __builtin_memcpy(halves, &part, sizeof part);
+    move_to_doubles<kAdd>(__builtin_convertvector(halves[0], Vector<double>), sums);
+    move_to_doubles<kAdd>(__builtin_convertvector(halves[1], Vector<double>), sums + Lanes<double>::count);
+}
+
+// Σ value · residuals of at most kFlush positions, NV vectors of each row.
+template <class Real, int NV>
+inline void sum_some_rows(const PositionLists<Real>& lists, std::int64_t begin, std::int64_t end,
+                          const Real* residuals, std::int32_t stride, Vector<Real>* part) {
+    constexpr int lanes = Lanes<Real>::count;
+    constexpr int sets = NV == 1 ? 4 : NV == 2 ? 2 : 1;  // independent sums hide the latency of additions
+    for (int j = 0; j < NV; ++j) part[j] = Vector<Real>{};
+    std::int64_t i = begin;
+    if (sets > 1 && !lists.values && end - begin >= 2 * sets) {
+        Vector<Real> more[sets][NV] = {};
+        for (; i + sets <= end; i += sets)
+            for (int k = 0; k < sets; ++k) {
+                const Real* row = residuals + static_cast<std::int64_t>(lists.positions[i + k]) * stride;
+                for (int j = 0; j < NV; ++j) more[k][j] += load(row + j * lanes);
+            }
+        for (int k = 0; k < sets; ++k)
+            for (int j = 0; j < NV; ++j) part[j] += more[k][j];
+    }
+    for (; i < end; ++i) {
+        const Real* row = residuals + static_cast<std::int64_t>(lists.positions[i]) * stride;
+        if (lists.values) {
+            const Vector<Real> factor = broadcast(lists.values[i]);
+            for (int j = 0; j < NV; ++j) part[j] += factor * load(row + j * lanes);
+        } else {
+            for (int j = 0; j < NV; ++j) part[j] += load(row + j * lanes);
+        }
     }
 }
 
-template <class Real, int NV>
+// The whole sum of a list is moved at once: it has the same bits wherever it goes.
+template <class Real, int NV, bool kAdd>
 inline void sum_residual_rows(const PositionLists<Real>& lists, std::int64_t list, const Real* residuals,
                               std::int32_t stride, double* sums) {
     constexpr int lanes = Lanes<Real>::count;
-    constexpr int sets = NV == 1 ? 4 : NV == 2 ? 2 : 1;  // independent sums hide the latency of additions
+    std::int64_t begin = lists.ptr[list];
     const std::int64_t last = lists.ptr[list + 1];
-    for (std::int64_t begin = lists.ptr[list]; begin < last; begin += kFlush) {
-        const std::int64_t end = begin + kFlush < last ? begin + kFlush : last;
-        Vector<Real> part[NV] = {};
-        std::int64_t i = begin;
-        if (sets > 1 && !lists.values && end - begin >= 2 * sets) {
-            Vector<Real> more[sets][NV] = {};
-            for (; i + sets <= end; i += sets)
-                for (int k = 0; k < sets; ++k) {
-                    const Real* row = residuals + static_cast<std::int64_t>(lists.positions[i + k]) * stride;
-                    for (int j = 0; j < NV; ++j) more[k][j] += load(row + j * lanes);
-                }
-            for (int k = 0; k < sets; ++k)
-                for (int j = 0; j < NV; ++j) part[j] += more[k][j];
-        }
-        for (; i < end; ++i) {
-            const Real* row = residuals + static_cast<std::int64_t>(lists.positions[i]) * stride;
-            if (lists.values) {
-                const Vector<Real> factor = broadcast(lists.values[i]);
-                for (int j = 0; j < NV; ++j) part[j] += factor * load(row + j * lanes);
-            } else {
-                for (int j = 0; j < NV; ++j) part[j] += load(row + j * lanes);
-            }
-        }
-        for (int j = 0; j < NV; ++j) add_to_doubles<Real>(part[j], sums + j * lanes);
+    Vector<Real> part[NV];
+    if (last - begin <= kFlush) {
+        sum_some_rows<Real, NV>(lists, begin, last, residuals, stride, part);
+        for (int j = 0; j < NV; ++j) move_to_doubles<kAdd>(part[j], sums + j * lanes);
+        return;
     }
+    double total[NV * lanes] = {};
+    for (; begin < last; begin += kFlush) {
+        sum_some_rows<Real, NV>(lists, begin, smaller_of(begin + kFlush, last), residuals, stride, part);
+        for (int j = 0; j < NV; ++j) move_to_doubles<true>(part[j], total + j * lanes);
+    }
+    for (int i = 0; i < NV * lanes; ++i) sums[i] = kAdd ? sums[i] + total[i] : total[i];
 }
 
 // Tiles of NV vectors for all lists, so that the width is known inside the loop over lists.
@@ -206,9 +239,14 @@ template <class Real, int NV>
 inline void sum_rows_tile(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                           const std::int32_t* targets, const Real* residuals, std::int32_t stride,
                           double* table) {
-    for (std::int64_t list = first; list < last; ++list)
-        sum_residual_rows<Real, NV>(lists, list, residuals, stride,
-                                    table + static_cast<std::int64_t>(targets[list]) * stride);
+    if (targets)
+        for (std::int64_t list = first; list < last; ++list)
+            sum_residual_rows<Real, NV, true>(lists, list, residuals, stride,
+                                              table + static_cast<std::int64_t>(targets[list]) * stride);
+    else
+        for (std::int64_t list = first; list < last; ++list)
+            sum_residual_rows<Real, NV, false>(lists, list, residuals, stride,
+                                               table + (list - first) * stride);
 }
 
 template <class Real>
@@ -232,7 +270,8 @@ void sum_rows(const PositionLists<Real>& lists, std::int64_t first, std::int64_t
 
 template <class Real>
 void sum_entries(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
-                 const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums) {
+                 const std::int32_t* targets, const std::int32_t* labels, const Real* residuals,
+                 std::int32_t stride, double* sums) {
     for (std::int64_t list = first; list < last; ++list) {
         double total = 0;
         const Real* column = residuals + labels[list];
@@ -240,7 +279,10 @@ void sum_entries(const PositionLists<Real>& lists, std::int64_t first, std::int6
             const Real r = column[static_cast<std::int64_t>(lists.positions[i]) * stride];
             total += lists.values ? lists.values[i] * r : r;
         }
-        sums[list - first] = total;
+        if (targets)
+            sums[targets[list]] += total;
+        else
+            sums[list - first] = total;
     }
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/graph_kernels.hpp"
 #include "kernels/hessian_kernels.hpp"
 #include "kernels/hyperpath_kernels.hpp"
+#include "kernels/product_kernels.hpp"
 #include "kernels/segment_kernels.hpp"
 #include "kernels/sibling_kernels.hpp"
 #include "kernels/step_kernels.hpp"
@@ -22,13 +23,14 @@ namespace crfkit::CRFKIT_ISA {
 
 template <class Real>
 constexpr Kernels<Real> table() {
-    return {
-        Lanes<Real>::count,    exp_shifted<Real>,     exponentiate<Real>,      score_positions<Real>,
-        score_listed<Real>,    score_dense<Real>,     sum_product<Real>,       hessian_vectors<Real>,
-        add_products<Real>,    add_changes<Real>,     max_sum<Real>,           sum_rows<Real>,
-        sum_entries<Real>,     sum_dense<Real>,       batch_sum_product<Real>, batch_hessian_vectors<Real>,
-        batch_products<Real>,  trellis_forward<Real>, trellis_backward<Real>,  trellis_products<Real>,
-        segment_forward<Real>, segment_backward<Real>};
+    return {Lanes<Real>::count,      exp_shifted<Real>,           exponentiate<Real>,
+            score_positions<Real>,   score_listed<Real>,          score_dense<Real>,
+            sum_product<Real>,       sum_products<Real>,          hessian_vectors<Real>,
+            add_products<Real>,      add_changes<Real>,           max_sum<Real>,
+            sum_rows<Real>,          sum_entries<Real>,           sum_dense<Real>,
+            batch_sum_product<Real>, batch_hessian_vectors<Real>, batch_products<Real>,
+            trellis_forward<Real>,   trellis_backward<Real>,      trellis_products<Real>,
+            segment_forward<Real>,   segment_backward<Real>};
 }
 
 extern const Kernels<float> float_kernels;
@@ -37,8 +39,9 @@ const Kernels<float> float_kernels = table<float>();
 const Kernels<double> double_kernels = table<double>();
 
 extern const VectorKernels vector_kernels;
-const VectorKernels vector_kernels = {products,   step,         penalty, pseudo_gradient, orthant_step,
-                                      write_pair, row_products, gram,    combine};
+const VectorKernels vector_kernels = {
+    products,   step,         penalty, squared_penalty, pseudo_gradient, orthant_step,
+    write_pair, row_products, gram,    combine};
 
 extern const TreeKernels tree_kernels;
 const TreeKernels tree_kernels = {

@@ -75,18 +75,32 @@ struct PositionFeatures {
     const Real* weights;               // [n_weights]
 };
 
+// Which weights a feature has, for those that are looked up one by one: a row (n < 0) with the number
+// `first`, one weight (n = 1) for the label `first`, or n weights from number `first` on.
+template <class Real>
+struct FeatureWeights {
+    Real weight;
+    std::int32_t first, n;
+};
+
 // The same as features, before they are divided into rows and single weights.
 template <class Real>
 struct ListedFeatures {
-    const std::int64_t* position_ptr;  // [T + 1]
-    const std::int32_t* ids;           // features
-    const Real* values;                // or null: all 1
-    const std::int32_t* row_of;        // [F] row of weights of a feature, −1: single weights
-    const std::int64_t* pair_ptr;      // [F + 1] its single weights
-    const std::int32_t* pair_labels;   // the labels that they score
-    const Real* rows;                  // [n_rows, S]
-    const Real* weights;               // [n_weights]
+    const std::int64_t* position_ptr;      // [T + 1]
+    const std::int32_t* ids;               // features
+    const Real* values;                    // or null: all 1
+    const FeatureWeights<Real>* features;  // [F]
+    const std::int32_t* pair_labels;       // [n_weights] the labels that weights score
+    const Real* rows;                      // [n_rows, S]
+    const Real* weights;                   // [n_weights]
 };
+
+// How many chains are worth computing side by side, in rows of so many vectors: short rows leave the
+// processor waiting for the results of single instructions.
+inline constexpr std::int32_t kMostChains = 4;
+constexpr std::int32_t chains_side_by_side(std::int32_t n_vectors) {
+    return n_vectors == 1 ? kMostChains : n_vectors <= 4 ? 2 : 1;
+}
 
 // A transposed list: which positions each row (or single weight) is active at.
 template <class Real>
@@ -252,6 +266,10 @@ struct Kernels {
     double (*sum_product)(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
                           std::int64_t n_positions, const Messages<Real>& messages);
 
+    // The same for up to kMostChains chains without arcs of their own, side by side: log Z of each.
+    void (*sum_products)(const ArcTable<Real>& arcs, std::int32_t n_chains, const std::int64_t* n_positions,
+                         const Messages<Real>* messages, double* log_partitions);
+
     // The change of P(y_t) along a direction, from the states, forward, backward and scale that sum_product
     // left; fills in `pushed` again.
     void (*hessian_vectors)(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
@@ -273,14 +291,16 @@ struct Kernels {
     double (*max_sum)(const Real* arcs, const Real* const* position_arcs, std::int64_t n_positions,
                       std::int32_t n_labels, std::int32_t stride, const Real* states, Real* best);
 
-    // table[targets[list]](s) += Σ_i value_i · residuals[position_i](s) for lists first..last−1.
-    // residuals [n, S], table [·, S].
+    // table[targets[list]](s) += Σ_i value_i · residuals[position_i](s) for lists first..last−1; without
+    // targets, table[list − first](s) = the same. residuals [n, S], table [·, S].
     void (*sum_rows)(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                      const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table);
 
-    // sums[list − first] = Σ_i value_i · residuals[position_i](labels[list]) for lists first..last−1.
+    // sums[targets[list]] += Σ_i value_i · residuals[position_i](labels[list]) for lists first..last−1;
+    // without targets, sums[list − first] = the same.
     void (*sum_entries)(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
-                        const std::int32_t* labels, const Real* residuals, std::int32_t stride, double* sums);
+                        const std::int32_t* targets, const std::int32_t* labels, const Real* residuals,
+                        std::int32_t stride, double* sums);
 
     // sums[k, s] += Σ_t x[t, k] · residuals[t](s) for columns first..last−1 of a dense block x [n, K]; sums
     // [K, S].

@@ -40,15 +40,15 @@ inline double dot(const double* a, const double* b, std::int64_t n) {
     return sum8(even + odd) + rest;
 }
 
-// The l1 strengths of a tile: where they are stored, or copies of the one for all.
+// The strengths of a tile: where they are stored, or copies of the one for all.
 struct TileStrengths {
-    explicit TileStrengths(Strengths l1) : l1(l1) {
-        if (!l1.one_each)
-            for (double& value : same) value = l1.values[0];
+    explicit TileStrengths(Strengths given) : given(given) {
+        if (!given.one_each)
+            for (double& value : same) value = given.values[0];
     }
-    const double* at(std::int64_t i) const { return l1.one_each ? l1.values + i : same; }
+    const double* at(std::int64_t i) const { return given.one_each ? given.values + i : same; }
 
-    Strengths l1;
+    Strengths given;
     double same[kTile];
 };
 
@@ -74,6 +74,21 @@ inline void penalty(const double* x, Strengths l1, std::int64_t first, std::int6
         const std::int64_t width = smaller(kTile, first + n - tile);
         for (std::int64_t i = 0; i < width; ++i) size[i] = absolute(x[tile + i]);
         sums[0] += dot(size, strengths.at(tile), width);
+    }
+}
+
+inline void squared_penalty(const double* x, Strengths l2, double* gradient, std::int64_t first,
+                            std::int64_t n, double* sums) {
+    const TileStrengths strengths(l2);
+    double slope[kTile];
+    for (std::int64_t tile = first; tile < first + n; tile += kTile) {
+        const std::int64_t width = smaller(kTile, first + n - tile);
+        const double* l2_here = strengths.at(tile);
+        for (std::int64_t i = 0; i < width; ++i) {
+            slope[i] = l2_here[i] * x[tile + i];
+            gradient[tile + i] += slope[i];
+        }
+        sums[0] += dot(slope, x + tile, width);
     }
 }
 

@@ -5,7 +5,7 @@
 
 namespace crfkit {
 
-// l1 strengths: one for each weight, or the same one for all.
+// Strengths of a penalty: one for each weight, or the same one for all.
 struct Strengths {
     const double* values;  // [D] or [1]
     bool one_each;
@@ -65,6 +65,9 @@ struct VectorKernels {
                  std::int64_t n, double* sums);
     // {Σ l1_i |x_i|}
     void (*penalty)(const double* x, Strengths l1, std::int64_t first, std::int64_t n, double* sums);
+    // gradient += l2 ∘ x. {Σ l2_i x_i²}
+    void (*squared_penalty)(const double* x, Strengths l2, double* gradient, std::int64_t first,
+                            std::int64_t n, double* sums);
     // out = p, the smallest subgradient of f + Σ l1_i |x_i| at x, where g is the gradient of f. {p·p}
     void (*pseudo_gradient)(const double* x, const double* g, Strengths l1, double* out, std::int64_t first,
                             std::int64_t n, double* sums);

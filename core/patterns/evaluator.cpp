@@ -68,8 +68,7 @@ void PatternEvaluator<Real>::run_block(std::size_t i, double* out, int n_threads
     sums_.open(i, block_sums_);
     parallel_for(kRanges, n_threads, [&](std::int64_t range, int) {
         const FlushSubnormals flush;
-        sums_.sum(i, range, residuals_.data(), nullptr, block_sums_);
-        sums_.merge(i, block_sums_, range, out);
+        sums_.add(i, range, residuals_.data(), nullptr, block_sums_, out);
     });
 }
 

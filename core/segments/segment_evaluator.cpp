@@ -32,6 +32,7 @@ double SegmentEvaluator<Real>::evaluate(const double* w, const double* v, double
     }
     if (!segments_.set(w)) return parts_.evaluate(w, out);
     tables_.set(w, n_threads);
+    if (!design_.is_split()) tables_.list_features();
     tables_.start.assign(tables_.stride, Real(0));  // transitions are those between segments
     tables_.end.assign(tables_.stride, Real(0));
     counts_.clear(segments_.table.n_lengths, segments_.table.stride);
@@ -89,8 +90,6 @@ void SegmentEvaluator<Real>::run_block(std::size_t i, std::size_t slot_number, s
         }
     }
     sums_.open(i, sums);
-    for (std::int64_t range = 0; range < kRanges; ++range)
-        sums_.sum(i, range, block_residuals.data(), nullptr, sums);
 }
 
 // weight · (log Z − log Z_gold), and its residuals: those of positions, and counts of what segments have.
@@ -160,10 +159,27 @@ double SegmentEvaluator<Real>::add_gold(std::int64_t n, Work& work) {
 }
 
 template <class Real>
+void SegmentEvaluator<Real>::sum(std::size_t i, std::size_t slot_number, std::int64_t range) {
+    Slot& slot = slots_[slot_number];
+    sums_.sum(i, range, slot.residuals.data(), nullptr, slot.sums);
+}
+
+template <class Real>
 void SegmentEvaluator<Real>::merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
     const Slot& slot = slots_[slot_number];
     sums_.merge(i, slot.sums, range, out);
-    if (range > 0) return;
+    if (range == 0) merge_counts(slot);
+}
+
+template <class Real>
+void SegmentEvaluator<Real>::add(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
+    Slot& slot = slots_[slot_number];
+    sums_.add(i, range, slot.residuals.data(), nullptr, slot.sums, out);
+    if (range == 0) merge_counts(slot);
+}
+
+template <class Real>
+void SegmentEvaluator<Real>::merge_counts(const Slot& slot) {
     counts_.add(slot.counts, 1.0, segments_.table.n_lengths);
     for (const auto& [id, number] : counts_.own) own_sums_[id] += number;
     counts_.own.clear();

@@ -46,7 +46,10 @@ class SegmentEvaluator final : public BlockedEvaluator {
 
     void open(std::size_t n_slots, std::size_t n_workers) override;
     void run_block(std::size_t i, std::size_t slot_number, std::size_t worker) override;
+    void sum(std::size_t i, std::size_t slot_number, std::int64_t range) override;
     void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
+    void add(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
+    void merge_counts(const Slot& slot);
     void finish(double* out, int n_threads) override;
 
     bool run_sequence(std::int64_t n, Work& work, Real* residuals);

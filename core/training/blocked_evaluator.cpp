@@ -31,7 +31,15 @@ double BlockedEvaluator::run_blocks(std::size_t n_blocks, double* out, int n_thr
                   },
                   [&](std::int64_t block, std::int64_t slot, std::int64_t range) {
                       const FlushSubnormals flush;
+                      sum(static_cast<std::size_t>(block), static_cast<std::size_t>(slot), range);
+                  },
+                  [&](std::int64_t block, std::int64_t slot, std::int64_t range) {
+                      const FlushSubnormals flush;
                       merge(static_cast<std::size_t>(block), static_cast<std::size_t>(slot), range, out);
+                  },
+                  [&](std::int64_t block, std::int64_t slot, std::int64_t range) {
+                      const FlushSubnormals flush;
+                      add(static_cast<std::size_t>(block), static_cast<std::size_t>(slot), range, out);
                   }});
     finish(out, n_threads);
     return total_loss();

@@ -84,10 +84,17 @@ class BlockedEvaluator : public DataEvaluator {
 
     // Allocates slots 0..n_slots−1, in which blocks are evaluated, and workspaces of n_workers threads.
     virtual void open(std::size_t n_slots, std::size_t n_workers) = 0;
-    // Both halves of one block: all that it sums up to stays in the slot.
+    // The first half of one block, or both: all stays in the slot.
     virtual void run_block(std::size_t block, std::size_t slot, std::size_t worker) = 0;
-    // Adds one of kRanges ranges of what is summed up in a slot; start_ and end_ with range 0.
+    // The second half for one of kRanges ranges of weights, unless run_block has done it; stays in the slot.
+    virtual void sum(std::size_t /*block*/, std::size_t /*slot*/, std::int64_t /*range*/) {}
+    // Adds one range of what is summed up in a slot; start_ and end_ with range 0.
     virtual void merge(std::size_t block, std::size_t slot, std::int64_t range, double* out) = 0;
+    // sum and merge at once, with the same bits.
+    virtual void add(std::size_t block, std::size_t slot, std::int64_t range, double* out) {
+        sum(block, slot, range);
+        merge(block, slot, range, out);
+    }
     // After all blocks: the weights of transitions, start and end.
     virtual void finish(double* out, int n_threads) = 0;
 

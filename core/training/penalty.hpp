@@ -20,8 +20,6 @@ class SquaredPenalty {
     void add_product(const double* v, double* out, int n_threads) const;
 
   private:
-    double strength(std::int64_t d) const { return l2_[l2_.size() == 1 ? 0 : d]; }
-
     std::vector<double> l2_;
     std::int64_t n_weights_;
 };

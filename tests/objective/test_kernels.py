@@ -57,7 +57,7 @@ class Model:
             np.nonzero(self.triples.reshape(-1, L * L))[1].astype(np.int32),
         )
 
-    def design(self, layout: Any) -> Any:
+    def design(self, layout: Any, purpose: str = "training") -> Any:
         """What is active where."""
         position, feature = np.nonzero(self.states)
         arc_position, arc_feature = np.nonzero(self.arcs)
@@ -72,6 +72,7 @@ class Model:
             self.arcs[arc_position, arc_feature],
             [self.dense],
             1,
+            purpose=purpose,
         )
 
     def objective(self, *, single: bool, n_threads: int = 1) -> Any:
@@ -211,11 +212,17 @@ def test_value_gradient_and_curvature(n_labels: int, kind: str) -> None:
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 8, 9, 17, 22, 33, 45, 65, 130])
 @pytest.mark.parametrize("own_arcs", [False, True])
-def test_scored_sequences_answer_as_the_chain_does(n_labels: int, own_arcs: bool) -> None:
-    model = draw(n_labels, own_arcs=own_arcs)
+@pytest.mark.parametrize(("purpose", "copies"), [("training", 1), ("questions", 1), ("questions", 30)])
+def test_scored_sequences_answer_as_the_chain_does(
+    n_labels: int, own_arcs: bool, purpose: str, copies: int
+) -> None:
+    model = draw(n_labels, own_arcs=own_arcs)  # with copies, more features than are looked up in one go
+    model = replace(
+        model, pairs=np.tile(model.pairs, (copies, 1)), states=np.tile(model.states, copies) / copies
+    )
     w = np.random.default_rng(n_labels).normal(size=model.n_weights())
     layout = model.layout()
-    scored = _core.ChainPotentials(layout, w).score(model.design(layout), 1)
+    scored = _core.ChainPotentials(layout, w).score(model.design(layout, purpose), 1)
     rows, dense, arcs, start, end, cubes = model.tables(w)
     scores = model.states @ rows + model.dense @ dense
     pair_scores = arcs + np.tensordot(model.arcs, cubes, axes=1)
