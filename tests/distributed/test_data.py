@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from crfkit.distributed import MissingDataError, fit
 from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.worker_dataset import WorkerDataset
 from crfkit.errors import EmptyDataError, FileFormatError, ShapeError
-from crfkit.features import EncodingSettings, encode_files
+from crfkit.features import EncodingSettings, PairSource, encode_files, encode_sources
 from tests.distributed.data import random_data
 from tests.distributed.processes import wait_until
 
@@ -144,9 +145,14 @@ def test_an_encoded_data_set_is_read_by_workers(client: Any, files: list[Path], 
     assert together.weights_.tobytes() == alone.weights_.tobytes()
 
 
-def test_bags_and_delayed_objects(client: Any) -> None:
+def test_bags_and_delayed_objects(client: Any, tmp_path: Path) -> None:
     pairs = list(zip(X, y, strict=True))
     cut = [pairs[:20], pairs[20:45], pairs[45:]]
+    sources = [PairSource(str(i), partial(list, part)) for i, part in enumerate(cut)]
+    here = encode_sources(sources, tmp_path / "here", EncodingSettings(shard_size=70))
+    there = fit(client, CRF(optimizer=OPTIMIZER), [delayed(part) for part in cut], shard_size=70)
+    assert here.n_shards > 4
+    assert there.weights_.tobytes() == CRF(optimizer=OPTIMIZER).fit(here).weights_.tobytes()
     # A shard ends where a part ends, as with files.
     alone = CRF(optimizer=OPTIMIZER)
     alone = fit(client, alone, [delayed(part) for part in cut], shard_size=10**6)

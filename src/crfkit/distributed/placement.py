@@ -9,6 +9,7 @@ So workers of equal speed, of which there are 2^k, have one node of the tree eac
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -116,13 +117,11 @@ def _cut(shards: Sequence[int], costs: Sequence[float], shares: Sequence[float])
     largest = max((costs[shard] for shard in shards), default=0.0)
     cuts = [0]
     for before, share in zip(accumulate(shares), shares, strict=True):
+        target = before * per_share
         tolerance = max(largest / 2, TOLERANCE * share * per_share) * (1 + 1e-9)
-        near = [i for i in range(cuts[-1], len(ends)) if abs(ends[i] - before * per_share) <= tolerance] or [
-            cuts[-1]
-        ]
-        cuts.append(
-            min(near, key=lambda i: (_cut_depth(shards, i, len(costs)), abs(ends[i] - before * per_share)))
-        )
+        first = max(bisect_left(ends, target - tolerance), cuts[-1])
+        near = range(first, bisect_right(ends, target + tolerance)) or [cuts[-1]]
+        cuts.append(min(near, key=lambda i: (_cut_depth(shards, i, len(costs)), abs(ends[i] - target))))
     cuts[-1] = len(shards)
     return [shards[begin:end] for begin, end in pairwise(cuts)]
 
