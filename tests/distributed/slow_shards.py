@@ -54,6 +54,35 @@ class Faulty(Quadratic):
         return super().__call__(context, n_threads)
 
 
+class NoCopyError(Exception):
+    """An error that cannot be sent."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(first)
+        self.second = second
+
+
+@dataclass
+class Unanswered(Quadratic):
+    """Raises an error that cannot be sent, where there is a file "bad" in the folder of the process."""
+
+    def evaluate(self, w: Float64s) -> tuple[float, Float64s]:
+        if Path("bad").exists():
+            raise NoCopyError("no answer", "here")
+        return super().evaluate(w)
+
+
+@dataclass
+class Slow(Quadratic):
+    """Takes a while to load; kills a process in whose folder there is a file "bad"."""
+
+    def __call__(self, context: Any, n_threads: int) -> tuple[Loss, int]:
+        if Path("bad").exists():
+            os.kill(os.getpid(), 9)
+        time.sleep(1.0)
+        return super().__call__(context, n_threads)
+
+
 @dataclass
 class Source:
     """n shards over D weights, of one kind."""

@@ -29,7 +29,7 @@ from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.remote_loss import RemoteLoss
 from tests.distributed.data import random_data
 from tests.distributed.processes import Processes, wait_until
-from tests.distributed.slow_shards import Faulty, Source
+from tests.distributed.slow_shards import Faulty, Slow, Source, Unanswered
 
 X, y = random_data()
 W = np.random.default_rng(1).standard_normal(1000)
@@ -140,6 +140,29 @@ def test_tasks_that_fail_on_one_worker_run_on_others(
         missing = Source(kind=Faulty, options={"missing": True})
         with pytest.raises(MissingDataError, match=r"the worker tcp://\S+ .*/data/part-7\.txt"):
             RemoteLoss(Cluster(client), missing).evaluate(W)
+
+
+def test_errors_that_cannot_be_sent(
+    processes: Processes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "worse").mkdir()
+    (tmp_path / "worse" / "bad").touch()
+    processes.add("a")
+    processes.add("b", cwd=tmp_path / "worse")
+    source = Source(n=4, kind=Unanswered)
+    with processes.connect(2) as client, caplog.at_level(logging.WARNING, logger="crfkit"):
+        assert same(RemoteLoss(Cluster(client), source).evaluate(W), source.expect(W))
+    assert "is not used any more: RuntimeError('NoCopyError: no answer')" in caplog.text
+
+
+def test_a_worker_that_is_killed_while_others_load(processes: Processes, tmp_path: Path) -> None:
+    (tmp_path / "worse").mkdir()
+    (tmp_path / "worse" / "bad").touch()
+    processes.add("a")
+    processes.add("b", cwd=tmp_path / "worse")
+    source = Source(n=20, kind=Slow)
+    with processes.connect(2) as client:
+        assert same(RemoteLoss(Cluster(client), source).evaluate(W), source.expect(W))
 
 
 CLIENT = """

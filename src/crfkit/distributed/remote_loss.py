@@ -139,7 +139,7 @@ class RemoteLoss:
             self._loaded.pop(shard, None)  # before it is loaded elsewhere
         for shard in moved:
             self._loaded[shard] = self._load(shard, placed[shard])
-        self._wait_for(moved)
+        self._wait_until_loaded()
         self._threads = dict(threads)
         self._tree = sum_tree(slots_of(placed, self._costs, threads))
         return self._tree
@@ -163,8 +163,9 @@ class RemoteLoss:
         )
         return _Loaded(worker, future, recipe)
 
-    def _wait_for(self, shards: Sequence[int]) -> None:
-        """Until shards are loaded."""
+    def _wait_until_loaded(self) -> None:
+        """All shards; some may have been on their way when another worker was lost."""
+        shards = [shard for shard, loaded in self._loaded.items() if loaded.recipe is not None]
         futures = [self._loaded[shard].future for shard in shards]
         self._cluster.wait_for(futures, {self._loaded[shard].worker for shard in shards})
         for shard in shards:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -129,7 +130,11 @@ class _Answers:
         except WorkersLostError as error:
             return {"status": "lost", "message": str(error)}
         except ShardFailedError as failed:
-            return {"status": "failed", "worker": failed.worker, "error": to_serialize(failed.error)}
+            return {
+                "status": "failed",
+                "worker": failed.worker,
+                "error": to_serialize(_portable(failed.error)),
+            }
         return {"status": "OK", "value": found.value, "vector": to_serialize(found.vector)}
 
     async def _total(self, question: Question, vectors: list[Float64s]) -> Sum:
@@ -163,6 +168,15 @@ class _Answers:
 
     async def _run(self, function: Any, *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._worker.executor, function, *arguments)
+
+
+def _portable(error: BaseException) -> BaseException:
+    """An error that arrives: itself, or its text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def compute(question: Question, shards: Sequence[LoadedShard], vectors: Sequence[Float64s]) -> Sum:
