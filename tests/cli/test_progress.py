@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -134,6 +135,19 @@ def test_the_last_iteration_is_always_shown() -> None:
     assert last is not None
     assert shown[-1] == int(last[1]) > 11
     assert len(shown) == 11
+
+
+def test_a_warning_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Several questions to a parser find the same column missing."""
+    with progress.Display(quiet=False):
+        for n in (1, 1, 2, 1):
+            warnings.warn(f"warning {n}", UserWarning, stacklevel=1)
+            warnings.warn("again from another line", UserWarning, stacklevel=1)
+            warnings.warn("again from another line", UserWarning, stacklevel=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        f"crfkit: warning: {text}" for text in ("warning 1", "again from another line", "warning 2")
+    ]
 
 
 def test_warnings_follow_the_last_iteration() -> None:

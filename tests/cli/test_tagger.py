@@ -234,7 +234,7 @@ def test_eval_prints_accuracy_of_known_and_unknown_words(model: str) -> None:
     [
         (["train.conllu", "--spans"], "--spans is about files of columns and labels"),
         (["train.conllu", "--allow-unknown"], "--allow-unknown is about files of columns and labels"),
-        (["bare.conllu"], "no word of the gold sentences has a tag in XPOS"),
+        (["bare.conllu"], "bare.conllu: no word of the gold sentences has a tag in XPOS"),
     ],
 )
 def test_what_eval_refuses(model: str, options: list[str], words: str) -> None:

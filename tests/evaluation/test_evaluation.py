@@ -208,6 +208,17 @@ def test_confusion() -> None:
     assert table.table(1) == "gold  a\na     1"
 
 
+def test_columns_of_long_labels_have_numbers() -> None:
+    """A table of twenty joint tags would else have lines of a thousand characters."""
+    long = "NOUN Case=Acc|Number=Sing"
+    table = confusion([[long, "X"]], [[long, long]])
+    assert str(table).splitlines() == [
+        "gold                         1  2",
+        "1 NOUN Case=Acc|Number=Sing  1  ·",
+        "2 X                          1  ·",
+    ]
+
+
 def test_confusion_columns_are_as_wide_as_their_counts() -> None:
     assert str(confusion([["x"] * 1000], [["x"] * 1000])) == "gold     x\nx     1000"
 

@@ -51,6 +51,7 @@ class Display:
         self._shown: tuple[float, int] | None = None  # when the stage was last shown, and its count then
         self._held: str | None = None  # a line of an iteration that was not due
         self._live: Live | None = None
+        self._warned: set[str] = set()  # each warning is shown once
         self._ended = threading.Event()
         self._exits = ExitStack()
 
@@ -194,7 +195,9 @@ class Display:
             self._live = None
 
     def _warn(self, message: Warning | str, *details: Any) -> None:
-        self.say(f"crfkit: warning: {message}")
+        if str(message) not in self._warned:
+            self._warned.add(str(message))
+            self.say(f"crfkit: warning: {message}")
 
 
 class _Listener(logging.Handler):

@@ -85,6 +85,9 @@ class SpanReport:
         return "\n".join(lines)
 
 
+_LONGEST_HEAD = 16  # characters of a label above a column of a confusion table
+
+
 @dataclass(frozen=True)
 class Confusion:
     """How often each gold label (first) was predicted as each label (second)."""
@@ -103,13 +106,20 @@ class Confusion:
         return self.table()
 
     def table(self, n_labels: int | None = None) -> str:
-        """The table as text, gold labels down, predicted ones across; `n_labels`: only the first so many."""
+        """The table as text, gold labels down, predicted ones across; `n_labels`: only the first so many.
+
+        Where a label is long, rows and columns have numbers.
+        """
         labels = self.labels[:n_labels]
-        names = [str(label) for label in labels]
+        names = heads = [str(label) for label in labels]
+        if max(map(len, names), default=0) > _LONGEST_HEAD:
+            heads = [str(number) for number in range(1, len(names) + 1)]
+            n_digits = len(str(len(names)))
+            names = [f"{head:>{n_digits}} {name}" for head, name in zip(heads, names, strict=True)]
         cells = [[str(self.counts.get((gold, label), "·")) for label in labels] for gold in labels]
         first = max(map(len, ["gold", *names]))
-        widths = [max(map(len, [name, *column])) for name, *column in zip(names, *cells, strict=True)]
-        rows = [("gold", names), *zip(names, cells, strict=True)]
+        widths = [max(map(len, [name, *column])) for name, *column in zip(heads, *cells, strict=True)]
+        rows = [("gold", heads), *zip(names, cells, strict=True)]
         return "\n".join(
             "  ".join([head.ljust(first), *(cell.rjust(w) for cell, w in zip(row, widths, strict=True))])
             for head, row in rows

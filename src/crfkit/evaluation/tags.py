@@ -96,7 +96,8 @@ def evaluate_tags(
         whole += total[True] + total[False] - right[True] - right[False] == before
     n_words = total[True] + total[False]
     if not n_words:
-        raise EmptyDataError(f"no word of the gold sentences has a tag in {'+'.join(names).upper()}")
+        where = f"{gold[0].source}: " if gold else ""
+        raise EmptyDataError(f"{where}no word of the gold sentences has a tag in {'+'.join(names).upper()}")
     return TagReport(
         names,
         len(gold),
