@@ -10,7 +10,7 @@ from click.testing import Result
 
 import crfkit
 from crfkit.data import open_dataset
-from crfkit.features import encode_files
+from crfkit.features import encode_files, open_resource
 from tests.cli.commands import run as run_texts
 
 ROWS = "the D DET\ndog N NOUN\nruns V VERB\n\na D DET\ncat N NOUN\n\n"
@@ -123,6 +123,18 @@ def test_a_treebank_as_plain_columns(tmp_path: Path) -> None:
 def test_one_path_is_a_list_of_one(tmp_path: Path, file: Path) -> None:
     assert encode_files(str(file), tmp_path / "data").n_sequences == 8
     assert encode_files(file, tmp_path / "more").n_sequences == 8
+
+
+def test_resources(tmp_path: Path, file: Path) -> None:
+    out, model, words = tmp_path / "data", tmp_path / "m.crf", tmp_path / "animals.txt"
+    words.write_text("dog\ncat\n")
+    resource = ("--resource", f"animals={words}")
+    run("encode", file, "--out", out, "--features", "names", *resource)
+    run("train", out, "--model", model, *resource)
+    known = crfkit.CRF(features="names", resources={"animals": open_resource(words)}).fit(file)
+    assert crfkit.load(model).weights_.tobytes() == known.weights_.tobytes()
+    assert run("tag", model, file, *resource).stdout.count("NOUN") >= 8
+    assert "give the model the resources" in run("train", out, "--model", model, status=2).stderr
 
 
 def test_other_structures(tmp_path: Path) -> None:

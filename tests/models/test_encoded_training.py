@@ -34,6 +34,8 @@ from crfkit.models.training.train import Plan
 from crfkit.optimizers import OptimizationError
 from tests.features.test_dataset_writer import TEMPLATE, positions, words
 from tests.models.test_every_optimizer import OPTIMIZERS, Killed
+from tests.models.test_resources import RESOURCES
+from tests.models.test_resources import TEMPLATE as TEMPLATE_OF_RESOURCES
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::crfkit.models.ConvergenceWarning", "ignore::crfkit.models.UninformativeData"
@@ -251,6 +253,42 @@ def test_an_iterator_is_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
     CRF(features=FEATURES, optimizer=LBFGS(max_iterations=1)).fit(pairs(), shard_size=SIZE)
     assert most <= SIZE + 2
+
+
+@pytest.mark.parametrize("features", ["names", TEMPLATE_OF_RESOURCES])
+def test_resources(tmp_path: Path, features: str) -> None:
+    places = ["Rome", "Oslo", "Ada", "New York", "in", "x"]
+    X = [[(places[(n * t) % 6],) for t in range(1 + n % 5)] for n in range(40)]
+    y = [["L" if word[0][0].isupper() else "O" for word in x] for x in X]
+    file = tmp_path / "train.txt"
+    sequences = [
+        "".join(f"{row[0]}\t{label}\n" for row, label in zip(*pair, strict=True))
+        for pair in zip(X, y, strict=True)
+    ]
+    file.write_text("\n".join(sequences))
+    settings: dict[str, Any] = {"features": features, "optimizer": SHORT, "resources": RESOURCES}
+    known = CRF(**settings).fit(X, y, shard_size=20)
+    data = crfkit.features.encode_files(
+        [file],
+        tmp_path / "d",
+        features=features if features == "names" else Template.parse(features),
+        shard_size=20,
+        resources=RESOURCES,
+    )
+    assert data.n_shards > 3
+    for given in (data, iter(zip(X, y, strict=True)), [file]):
+        model = CRF(**settings).fit(given, shard_size=20)
+        assert model.weights_.tobytes() == known.weights_.tobytes()
+        assert model.predict(X) == known.predict(X)
+    again = CRF(optimizer=SHORT, resources=RESOURCES).fit(data)
+    assert again.weights_.tobytes() == known.weights_.tobytes()
+    with pytest.raises(ArgumentError, match="encoded with resource 'brown'"):
+        CRF().fit(data)
+    other = {**RESOURCES, "cities": crfkit.Lexicon.build({"city": ["Paris"], "person": ["Ada"]})}
+    with pytest.raises(ArgumentError, match="encoded with another resource 'cities'"):
+        CRF(resources=other).fit(data)
+    with pytest.raises(ArgumentError, match="resources has 'more'"):
+        CRF(resources={**RESOURCES, "more": RESOURCES["cities"]}).fit(data)
 
 
 def is_even(_: Any, i: int) -> bool:

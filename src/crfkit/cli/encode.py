@@ -11,6 +11,7 @@ import click
 from crfkit.cli.columns import check_rows
 from crfkit.cli.options import hash_option, quiet_option, threads_option
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import open_resources, resource_option
 from crfkit.data import find_separator
 from crfkit.errors import InputError
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     "--separator", help="What stands between columns.  [default: tabs where there are, else blanks]"
 )
 @click.option("--plain-columns", is_flag=True, help="Read what looks like CoNLL-U as columns like any other.")
+@resource_option
 @threads_option
 @quiet_option
 def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> None:
@@ -60,8 +62,11 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
     sources = [file_source(path, partial(_shards, path, conllu=conllu, **reading)) for path in files]
     if reading["separator"] is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(files[0])}
+    resources = open_resources(options["resources"])
     size = options["shard_size"] or ENCODED_SHARD_SIZE
-    settings = EncodingSettings(features, options["min_count"], size, reading, options["hash_bits"])
+    settings = EncodingSettings(
+        features, options["min_count"], size, reading, options["hash_bits"], resources
+    )
     with Display(quiet=quiet) as display:
         dataset = encode_sources(
             sources,

@@ -62,7 +62,7 @@ from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pair_sources import PairSource, cut_pairs, file_source, read_row_shards
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
-from crfkit.features.presets import PRESETS, count_columns, preset, preset_note
+from crfkit.features.presets import PRESETS, bind_resources, count_columns, preset, preset_note
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
 from crfkit.features.segment_templates import SegmentTemplate
@@ -179,6 +179,7 @@ __all__ = [
     "WordVectors",
     "as_fields",
     "available_threads",
+    "bind_resources",
     "block_of",
     "check_costs",
     "check_hash_bits",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,9 +32,10 @@ from crfkit.features.column_rows import ColumnRows
 from crfkit.features.dataset import Annotation
 from crfkit.features.encoding import Encoder
 from crfkit.features.joint_parts import JointParts, join_parts, make_head
+from crfkit.features.knowledge import MissingResource, Resource
 from crfkit.features.labels import Labels, check_lists
 from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, mark_last
-from crfkit.features.presets import count_columns, preset
+from crfkit.features.presets import bind_resources, count_columns, preset
 from crfkit.features.shard_arrays import shard_arrays
 from crfkit.features.templates import Template
 
@@ -57,15 +58,18 @@ class EncodingSettings:
     shard_size: int = ENCODED_SHARD_SIZE
     reading: dict[str, Any] | None = None  # how files are read, for those who read more of them
     hash_bits: int | None = None  # features are known by 2^hash_bits buckets of their names
+    resources: Mapping[str, Resource | MissingResource] | None = None  # which macros of the template name
 
     def template_for(self, n_columns: int | None) -> Template | None:
         """The template; a preset fits itself to the columns."""
-        if isinstance(self.features, str):
-            return preset(self.features, n_columns)
-        return self.features
+        of_preset = isinstance(self.features, str)
+        template = preset(self.features, n_columns) if isinstance(self.features, str) else self.features
+        return None if template is None else bind_resources(template, self.resources, of_preset=of_preset)
 
     def to_json(self, template: Template | None) -> dict[str, Any]:
         """As a model file has them."""
+        used = template.used_resources() if template is not None else self.resources or {}
+        resources = {name: resource.digest for name, resource in sorted(used.items())}
         return {
             "features": None if template is None else template.text,
             "language": None if template is None else template.LANGUAGE,
@@ -73,6 +77,7 @@ class EncodingSettings:
             "min_count": self.min_count,
             "reading": self.reading or {},
             **({} if self.hash_bits is None else {"hash_bits": self.hash_bits}),
+            **({"resources": resources} if resources else {}),
         }
 
 

@@ -1,7 +1,7 @@
 """Encoded data sets from column files, and from sequences as they come."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from crfkit.data import EncodedDataset, find_separator
 from crfkit.errors import ArgumentError
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, Counted, DatasetWriter, EncodingSettings
 from crfkit.features.encoding import check_hash_bits
+from crfkit.features.knowledge import MissingResource, Resource, check_resources
 from crfkit.features.pair_sources import Pair, PairSource, file_source, read_row_shards
 from crfkit.features.presets import PRESETS
 from crfkit.features.templates import Template
@@ -35,6 +36,7 @@ def encode_sources(
             f"features is {settings.features!r}, expected a template or one of {', '.join(PRESETS)}"
         )
     check_hash_bits(settings.hash_bits)
+    check_resources(settings.resources)
     writer = DatasetWriter(
         Path(out), sources, settings, stage, counted, n_threads or _core.available_threads()
     )
@@ -50,6 +52,7 @@ def encode_files(
     min_count: int = 1,
     shard_size: int = ENCODED_SHARD_SIZE,
     hash_bits: int | None = None,
+    resources: Mapping[str, Resource | MissingResource] | None = None,
     label_column: int = -1,
     separator: str | None = None,
     n_threads: int | None = None,
@@ -58,9 +61,9 @@ def encode_files(
 
     `files` are paths, or one path. `features` is a template, or the name of a preset. Features that stand at fewer than
     `min_count` positions are left out. With `hash_bits`, features are known by 2^hash_bits buckets of their names, and
-    share weights there (see `crfkit.CRF`). A shard has at most `shard_size` positions of one file. `label_column` and
-    `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core, on `n_threads` threads; ids
-    do not depend on their number.
+    share weights there (see `crfkit.CRF`). `resources` as for `crfkit.CRF`. A shard has at most `shard_size` positions of
+    one file. `label_column` and `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core,
+    on `n_threads` threads; ids do not depend on their number.
     """
     reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
     paths = [files] if isinstance(files, str | os.PathLike) else files
@@ -70,7 +73,7 @@ def encode_files(
     return encode_sources(
         sources,
         out,
-        EncodingSettings(features, min_count, shard_size, reading, hash_bits),
+        EncodingSettings(features, min_count, shard_size, reading, hash_bits, resources),
         n_threads=n_threads,
     )
 
@@ -83,6 +86,7 @@ def encode_pairs(
     min_count: int = 1,
     shard_size: int = ENCODED_SHARD_SIZE,
     hash_bits: int | None = None,
+    resources: Mapping[str, Resource | MissingResource] | None = None,
     n_threads: int | None = None,
 ) -> EncodedDataset:
     """Encode pairs (x, y) of a sequence and its labels, as they come; never are more than those of a shard in memory.
@@ -90,5 +94,5 @@ def encode_pairs(
     Arguments as for `encode_files`; without `features`, positions are in any form that `CRF.fit` takes. The source cannot
     be read again, so a run that was killed cannot go on.
     """
-    settings = EncodingSettings(features, min_count, shard_size, hash_bits=hash_bits)
+    settings = EncodingSettings(features, min_count, shard_size, None, hash_bits, resources)
     return encode_sources([PairSource("sequences", lambda: pairs)], out, settings, n_threads=n_threads)

@@ -6,6 +6,7 @@ from typing import Any
 
 from crfkit.errors import ArgumentError
 from crfkit.features.given_sequences import list_sequences
+from crfkit.features.knowledge import MissingResource, Resource, resource_lines
 from crfkit.features.templates import Template
 
 
@@ -198,6 +199,17 @@ def preset_note(name: str, n_columns: int) -> str | None:
     if name == "chunks" and n_columns == 1:
         return "no column 1 beside the label, the preset chunks leaves out what it reads there"
     return None
+
+
+def bind_resources(
+    template: Template, resources: Mapping[str, Resource | MissingResource] | None, *, of_preset: bool
+) -> Template:
+    """The template with resources beside its own; that of a preset gets lines that read them."""
+    if not resources:
+        return template
+    if of_preset:
+        template = Template.parse(f"{template.text}\n{resource_lines(resources)}\n", source=template.source)
+    return template.bind({**template.resources, **resources})
 
 
 def count_columns(X: Any) -> tuple[Sequence[Any], int | None]:

@@ -23,6 +23,7 @@ from crfkit.features import (
     Template,
     Treebank,
     WordVectors,
+    bind_resources,
     check_hash_bits,
     check_resources,
     count_columns,
@@ -30,7 +31,6 @@ from crfkit.features import (
     is_facet_name,
     list_facet_names,
     preset,
-    resource_lines,
 )
 from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
 from crfkit.models.files import resource_file, settings_file
@@ -323,11 +323,8 @@ def find_template(
     With `n_columns`, a preset leaves out what reads columns beyond these. It has lines of its own for resources.
     """
     template = _find_template(features, n_columns)
-    if template is None or not resources:
-        return template
-    if isinstance(features, str) and features in PRESETS:
-        template = Template.parse(f"{template.text}\n{resource_lines(resources)}\n", source=template.source)
-    return template.bind({**template.resources, **resources})
+    of_preset = isinstance(features, str) and features in PRESETS
+    return None if template is None else bind_resources(template, resources, of_preset=of_preset)
 
 
 def _find_template(features: object, n_columns: int | None) -> Template | None:

@@ -52,13 +52,12 @@ def open_task(
         if shard_size not in (None, X.shard_size):
             raise ArgumentError(f"shard_size is {shard_size}, but {X.path} has shards of {X.shard_size}")
         yield StoredTask(settings, X, make_loss)
-    elif has_labels and is_encodable(settings):
+    elif has_labels and find_obstacle(settings) is None:
         with tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
             yield StoredTask(settings, _encode(files, X, Path(folder), settings, shard_size), make_loss)
     else:
         if has_labels:
-            why = find_obstacle(settings) or "resources are given"
-            LOGGER.info("reading all sequences into memory, as %s", why)
+            LOGGER.info("reading all sequences into memory, as %s", find_obstacle(settings))
             pairs = list(_all_pairs(files) if files else X)
             X, y = [x for x, _ in pairs], [labels for _, labels in pairs]
         weights, allowed, costs = (beside[name] for name in ("sample_weight", "allowed", "costs"))
@@ -89,6 +88,7 @@ def _encode(
         "min_count": own.min_count,
         "shard_size": own.shard_size,
         "hash_bits": own.hash_bits,
+        "resources": own.resources,
     }
     out = folder / "data"
     return encode_files(files, out, **options) if files else encode_pairs(pairs, out, **options)
@@ -101,11 +101,11 @@ def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettin
     features: Any = settings.features
     if not isinstance(features, str) or features not in PRESETS:
         features = find_template(features)
-    return EncodingSettings(features, settings.min_count, size, hash_bits=settings.hash_bits)
+    return EncodingSettings(features, settings.min_count, size, None, settings.hash_bits, settings.resources)
 
 
 def is_encodable(settings: CRFSettings) -> bool:
-    """Whether training needs numbers alone, and not the sequences themselves."""
+    """Whether any machine can encode the sequences, and training needs numbers alone; resources are on this one."""
     return find_obstacle(settings) is None and not settings.resources
 
 

@@ -29,7 +29,7 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev
 from crfkit.models.constraints import bind_chain
 from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
-from crfkit.models.settings import CRFSettings, features_from_json, find_template
+from crfkit.models.settings import CRFSettings, check_used, features_from_json, find_template
 from crfkit.models.training.crf_task import EncodedChains, EncodedSequences, MakeLoss, here
 from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint
@@ -195,6 +195,8 @@ def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFS
             f"{dataset.path}: the data set was encoded with min_count={stored['min_count']}, the model has "
             f"min_count={settings.min_count}; leave it out, or encode the files again"
         )
+    check_used(settings.resources, template)
+    _check_resources(dataset, settings)
     bits = stored.get("hash_bits")
     if settings.hash_bits not in (None, bits):
         raise ArgumentError(
@@ -202,6 +204,20 @@ def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFS
             f"hash_bits={settings.hash_bits}; leave it out, or encode the files again"
         )
     return replace(settings, features=features, min_count=stored["min_count"], hash_bits=bits), template
+
+
+def _check_resources(dataset: EncodedDataset, settings: CRFSettings) -> None:
+    """Refuse other resources than those that the data set was encoded with."""
+    stored = dataset.settings.get("resources", {})
+    own = settings.features.used_resources() if isinstance(settings.features, Template) else {}
+    given = {name: resource.digest for name, resource in {**own, **(settings.resources or {})}.items()}
+    for name in sorted({*stored, *given}):
+        if stored.get(name) != given.get(name):
+            state = "without" if name not in stored else "with" if name not in given else "with another"
+            raise ArgumentError(
+                f"{dataset.path}: the data set was encoded {state} resource {name!r}; give the model the resources that the "
+                "data were encoded with, or encode them again"
+            )
 
 
 def _learn(data: StoredData, settings: CRFSettings, template: Template | None, n_threads: int) -> ChainModel:
