@@ -2,7 +2,7 @@
 
 The clusters are the English ones of spacy-lookups-data. The vectors are learned from the words of the training file: the
 singular value decomposition of positive pointwise mutual information (Levy and others 2015) of words and their neighbours,
-by place. No test file is read.
+by place; of all of its words, also where trees are learned from every N-th sentence. No test file is read.
 """
 
 from __future__ import annotations
@@ -70,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.parser_knowledge", description=__doc__)
     options.add_argument("--variants", default=",".join(VARIANTS), help="some of them, separated by commas")
     options.add_argument("--size", type=int, default=50, help="numbers of a vector")
+    options.add_argument(
+        "--every", type=int, default=1, help="train on every N-th sentence of the training file"
+    )
     options.add_argument("--limit", type=int, help="so many sentences of each file")
     given = options.parse_args(arguments)
     train, dev = (list(islice(read_conllu(corpus_path(FOLDER, name)), given.limit)) for name in (TRAIN, DEV))
@@ -82,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "vectors" in kinds:
             settings["vectors"] = learn_vectors(train, given.size)
         start = time.process_time()
-        parser = Parser(n_threads=1, **settings).fit(train)
+        parser = Parser(n_threads=1, **settings).fit(train[:: given.every])
         trained = time.process_time()
         report = evaluate_trees(dev, parser.predict(dev))
         seconds = f"{trained - start:.0f} | {time.process_time() - trained:.1f}"

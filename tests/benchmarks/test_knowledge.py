@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.corpora import find_corpus
 
-from benchmarks import knowledge, lexicons
+from benchmarks import knowledge, lexicons, parser_knowledge
 
 
 @pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="needs CoNLL-2002")
@@ -25,3 +25,11 @@ def test_quick_run_of_lexicons(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.strip().splitlines()
     assert "same matches as by a set of the entries: True" in lines
     assert lines[-1].startswith("2,000 words, ")
+
+
+@pytest.mark.skipif(find_corpus(parser_knowledge.FOLDER, parser_knowledge.TRAIN) is None, reason="needs EWT")
+def test_parsers_with_vectors_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("scipy")
+    parser_knowledge.main(["--limit", "40", "--variants", "neither,vectors", "--size", "4"])
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split("|")[1].strip() for row in rows[2:]] == ["neither", "vectors"]
