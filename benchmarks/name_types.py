@@ -47,6 +47,11 @@ def all_types(text: str, tags: Sequence[str]) -> list[str]:
     return labels
 
 
+def without_marks(labels: Sequence[Any]) -> list[str]:
+    """IOBES labels of names alone, none for the marks between them."""
+    return ["O" if "+" in str(label) else str(label) for label in labels]
+
+
 def only_organisations(labels: Sequence[Any]) -> list[str]:
     """B I E S O for the organisations among IOBES labels."""
     return span_labels(len(labels), (span for span in spans(labels, "IOBES") if span.label == ORGANISATION))

@@ -5,7 +5,7 @@ one label B I E S O for each character, characters and pairs of characters in a 
 side: a first-order chain; the same given the matches of the gazetteers as local features, and the 10, 20, 50 and 100 best
 label sequences of this one reranked by an averaged perceptron over higher-order features; the first chain with these
 features as patterns, whose training begins with its weights; and segments, with those that look at one span. `--part types`
-trains segments on persons, places and organisations.
+trains segments on persons, places and organisations, and counts organisations; `--part names` counts all three.
 
 Held out of the training data are either blocks of neighbouring sentences (`--held-out blocks`), whose articles are learned
 from in part, or its last sentences (`--held-out end`), whose articles are new, as those of the test set are. `--part
@@ -19,30 +19,27 @@ import sys
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from benchmarks.corpora import corpus_path
 from benchmarks.gazetteers import KINDS, Gazetteers, columns
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT
 from benchmarks.memory import peak_mb
+from benchmarks.msra import BLOCK, END, QUICK, TEST, Corpus, corpora
 from benchmarks.name_patterns import NamePatterns, Row
 from benchmarks.name_segments import NameSegments
-from benchmarks.name_types import all_types, choose, only_organisations, organisations, span_labels
+from benchmarks.name_types import choose, only_organisations, span_labels, without_marks
 from benchmarks.reranking import Candidates, Reranker
 from benchmarks.scored_labels import ScoredLabels, active, runs_of
+from benchmarks.use_log import log_test
 from crfkit import CRF, LBFGS, Chain, Patterns, SegmentMatches, Segments
-from crfkit.data import read_columns
-from crfkit.evaluation import SpanCounts, span_report, spans
+from crfkit.evaluation import SpanCounts, span_report
 from crfkit.models import UnreadColumns, UnsavableModel
 
 RESULTS = PROJECT / "benchmarks" / "results"
-QUICK = 400  # sentences of each file
-PARTS = ("table", "penalties", "families", "segments", "types")
-BLOCK = 50  # neighbouring sentences that are held out or learned from together: they may be of one article
-END = 4_000  # last sentences of the training data
+PARTS = ("table", "penalties", "families", "segments", "types", "names")
 N_BEST = (10, 20, 50, 100)
 SURE = 0.99  # a list whose first label sequence is right and at least so probable teaches a reranker nothing
 EPOCHS = 5
@@ -71,36 +68,6 @@ MATCHES = [
         f"U{c + 1}7:%x[0,{c}]/%x[0,0]",
     )
 ] + ["U90:" + "/".join(f"%x[0,{c}]" for c in range(1, len(KINDS) + 1))]
-
-
-class Corpus(NamedTuple):
-    """Sentences and the labels of their characters."""
-
-    texts: list[str]
-    labels: list[list[str]]
-    types: list[list[str]]  # the labels of all names
-
-    @classmethod
-    def read(cls, file: str, n_sentences: int | None) -> Self:
-        """The first sentences of a file of MSRA."""
-        texts, labels, types = [], [], []
-        sequences = read_columns(corpus_path("msra", file), separator="\t", comment=None)
-        for sequence in islice(sequences, n_sentences):
-            texts.append("".join(row[0] for row in sequence.rows))
-            tags = [row[1] for row in sequence.rows]
-            labels.append(organisations(tags))
-            types.append(all_types(texts[-1], tags))
-        return cls(texts, labels, types)
-
-    def part(self, chosen: Sequence[int]) -> Corpus:
-        """These sentences."""
-        return Corpus(*([part[n] for n in chosen] for part in self))  # type: ignore[arg-type]
-
-    def gazetteers(self) -> Gazetteers:
-        """The gazetteers, with the names of these sentences."""
-        return Gazetteers(
-            self.texts, [[(span.start, span.end) for span in spans(labels)] for labels in self.labels]
-        )
 
 
 class Outcome(NamedTuple):
@@ -165,12 +132,14 @@ def _model(
 class Experiment:
     """Training data and data to test on, as the models see them."""
 
-    def __init__(self, train: Corpus, test: Corpus) -> None:
-        """Only the training data make the gazetteers."""
+    def __init__(self, train: Corpus, test: Corpus, asked: str | None = None) -> None:
+        """Only the training data make the gazetteers; `asked` is the test file, where it is one, for the log."""
+        self.asked = asked
         self.gazetteers = train.gazetteers()
         self.patterns = NamePatterns(self.gazetteers)
         self.X, self.y, self.types = rows(train.texts, self.gazetteers), train.labels, train.types
         self.test, self.gold = rows(test.texts, self.gazetteers), test.labels
+        self.gold_types = [without_marks(labels) for labels in test.types]
 
     def outcome(self, name: str, model: CRF, start: CRF | None = None) -> Outcome:
         """Train and test a model, beginning with the weights of another one."""
@@ -208,6 +177,25 @@ class Experiment:
             sure = [choose(some, CHOSEN) for some in zip(*found, strict=True)]
             labels = [span_labels(len(x), chosen) for x, chosen in zip(self.test, sure, strict=True)]
             outcomes.append(self._outcome(f"{name}, from {CHOSEN} on", labels, cost))
+        return outcomes
+
+    def name_outcomes(self) -> list[Outcome]:
+        """Train segments on all names; test them by best labels, and by the spans of the highest expected F1."""
+        model = semi_markov(self.gazetteers).set_params(optimizer=TYPES)
+        began = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnsavableModel)
+            model.fit(self.X, self.types)
+        seconds = time.process_time() - began
+        outcomes = []
+        for name, decode in (("best labels", "viterbi"), ("highest expected F1", "f1")):
+            labels = [without_marks(found) for found in model.predict(self.test, decode=decode)]
+            report = span_report(self.gold_types, labels, "IOBES")
+            counted = {"all names": report.overall, **report.types}
+            outcomes += [Outcome(f"{kind}, {name}", counts, seconds) for kind, counts in counted.items()]
+            print(outcomes[-len(counted)].row(), file=sys.stderr, flush=True)
+            if self.asked is not None:
+                log_test(self.asked, f"organisations --part names, {name}", report.overall.f1)
         return outcomes
 
     def _outcome(self, name: str, predicted: Sequence[Sequence[Hashable]], seconds: float) -> Outcome:
@@ -287,6 +275,11 @@ def types(experiment: Experiment) -> str:
     return _markdown(experiment.typed_outcomes())
 
 
+def names(experiment: Experiment) -> str:
+    """Segments that learn from all names, counted by type."""
+    return _markdown(experiment.name_outcomes())
+
+
 def penalties(experiment: Experiment) -> str:
     """What penalties do to the chains and to patterns."""
     outcomes = []
@@ -322,23 +315,6 @@ def _markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([*lines, *(outcome.row() for outcome in outcomes)])
 
 
-def corpora(
-    share: int | None, held_out: str | None, *, last: int = END, quick: bool = False
-) -> tuple[Corpus, Corpus]:
-    """What is learned from, and what is tested on."""
-    if held_out is None:
-        test = Corpus.read("msra_test.txt", QUICK if quick else None)
-        return Corpus.read("msra_train.txt", share), test
-    if held_out == "end":
-        train = Corpus.read("msra_train.txt", None)
-        n = len(train.texts) - last
-        return train.part(range(n if share is None else min(share, n))), train.part(range(n, n + last))
-    train = Corpus.read("msra_train.txt", share)
-    held = [n // BLOCK % 10 == 9 for n in range(len(train.texts))]
-    learned, tested = ([n for n, out in enumerate(held) if out == wanted] for wanted in (False, True))
-    return train.part(learned), train.part(tested)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write to the folder of results."""
     parser = argparse.ArgumentParser(
@@ -353,7 +329,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     share = QUICK if given.quick else given.share
     train, test = corpora(share, given.held_out, last=given.last, quick=given.quick)
-    experiment = Experiment(train, test)
+    asked = TEST if given.held_out is None and not given.quick else None
+    experiment = Experiment(train, test, asked)
     warnings.simplefilter("ignore", UnreadColumns)  # only patterns read the columns of gazetteers
     measured = {
         "table": table,
@@ -361,6 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "families": families,
         "segments": segments,
         "types": types,
+        "names": names,
     }
     texts = [
         " ".join(f"{key} {value}" for key, value in machine().items()),

@@ -1,28 +1,76 @@
 """How likely held-out data is under a trained model."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit.arrays import Float64s
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.training.train import Trained
 
+SMALLEST_SCALE = 0.1  # of weights
+_STEPS = 10  # of the search, each of which leaves 62 % of the range
+_GOLDEN = (5**0.5 - 1) / 2
 
-def log_likelihood(trained: Trained[ChainModel], dev: Any, n_threads: int) -> float:
-    """log p of the labels of held-out data (X, y) or (X, y, allowed), summed over its sequences.
+
+class ScaledLikelihood(NamedTuple):
+    """The scale of the weights under which held-out data is most likely, and how likely it is then."""
+
+    scale: float
+    log_likelihood: float
+
+
+class HeldOut:
+    """Held-out data (X, y) or (X, y, allowed), as a model sees it.
 
     Labels that the model does not know are taken for unknown (of a set, the others count), and sequences left out that its
     constraints exclude.
     """
-    model, (X, y, allowed) = trained.model, (*dev, None)[:3]
-    dataset, known = model.encode(X, allowed), set(model.labels.classes)
-    gold = [[_known_part(entry, known) for entry in labels] for labels in y]
-    annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
-    answerer, design = model.answerer(trained.weights), model.design(dataset, n_threads)
-    of_gold = answerer.log_partitions(design, annotation.labels, annotation.sets, n_threads)
-    possible = np.isfinite(of_gold)  # the same ones for all weights
-    of_all = answerer.log_partitions(design, n_threads=n_threads)
-    return float(np.sum(of_gold[possible] - of_all[possible]))
+
+    def __init__(self, model: ChainModel, dev: Any, n_threads: int) -> None:
+        X, y, allowed = (*dev, None)[:3]
+        dataset, known = model.encode(X, allowed), set(model.labels.classes)
+        gold = [[_known_part(entry, known) for entry in labels] for labels in y]
+        self._annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
+        self._design, self._model, self._n_threads = model.design(dataset, n_threads), model, n_threads
+
+    def log_likelihood(self, weights: Float64s) -> float:
+        """log p of the labels, summed over the sequences."""
+        answerer, gold = self._model.answerer(weights), self._annotation
+        of_gold = answerer.log_partitions(self._design, gold.labels, gold.sets, self._n_threads)
+        possible = np.isfinite(of_gold)  # the same ones for all weights
+        of_all = answerer.log_partitions(self._design, n_threads=self._n_threads)
+        return float(np.sum(of_gold[possible] - of_all[possible]))
+
+    def best_scale(self, weights: Float64s) -> ScaledLikelihood:
+        """max over s ≤ 1 of log p of the labels under the weights s·w, by golden-section search over log s.
+
+        Best labels are the same for every s > 0. Where y is complete, log p is concave in s, as in any log-linear model.
+        """
+        low, high = np.log(SMALLEST_SCALE), 0.0
+        tried: dict[float, float] = {}
+
+        def value(log_scale: float) -> float:
+            if log_scale not in tried:
+                tried[log_scale] = self.log_likelihood(np.exp(log_scale) * weights)
+            return tried[log_scale]
+
+        value(high)
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        for _ in range(_STEPS):
+            if value(left) > value(right):
+                high, right = right, left
+                left = high - _GOLDEN * (high - low)
+            else:
+                low, left = left, right
+                right = low + _GOLDEN * (high - low)
+        best = max(tried, key=tried.__getitem__)
+        return ScaledLikelihood(float(np.exp(best)), tried[best])
+
+
+def log_likelihood(trained: Trained[ChainModel], dev: Any, n_threads: int) -> float:
+    """log p of the labels of held-out data under a trained model, summed over its sequences."""
+    return HeldOut(trained.model, dev, n_threads).log_likelihood(trained.weights)
 
 
 def _known_part(entry: Any, known: set[Any]) -> Any:

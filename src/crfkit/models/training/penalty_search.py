@@ -2,8 +2,11 @@
 
 A part of the training sequences is trained on, another is held out: the last ones, since neighbours of training sentences
 are too much like them. Strengths go down from the strongest, each from the weights of the one before, while held-out labels
-become more likely. The likelihood tells small differences apart that F1 and accuracy of few sentences do not. Costs of
-mistakes play no part: they are about decisions, and a part of the data may lack labels that they name.
+become more likely. The likelihood tells small differences apart that F1 and accuracy of few sentences do not. It is that of
+the weights or of smaller multiples of them, whichever is higher: a weak penalty makes a model too sure, which lowers the
+plain likelihood, while its best labels, which no scale changes, may be better. Of the strengths that come within 1 % of the
+highest, the strongest is chosen: what is weaker gains nothing but too sure probabilities. Costs of mistakes play no part:
+they are about decisions, and a part of the data may lack labels that they name.
 """
 
 import warnings
@@ -16,7 +19,7 @@ from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_optimizer, count_threads
 from crfkit.models.training.crf_task import CRFTask
-from crfkit.models.training.held_out import log_likelihood
+from crfkit.models.training.held_out import HeldOut
 from crfkit.models.training.progress import Report
 from crfkit.models.training.stored_task import StoredTask
 from crfkit.models.training.train import Plan, Trained, Weighted, train
@@ -27,6 +30,7 @@ GRID = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 TRAINED, HELD_OUT = 2000, 1000  # sequences at most
 FEWEST = 10  # sequences
 _SHARE = 5  # one of so many sequences may be held out
+SLACK = 0.01  # of the highest log-likelihood
 _IDLE = 2  # strengths in a row that are no better end the search
 
 
@@ -34,8 +38,9 @@ class PenaltyTrial(NamedTuple):
     """A strength that was tried."""
 
     l2: float
-    log_likelihood: float  # of a held-out sequence, on average
+    log_likelihood: float  # of a held-out sequence, on average, under the weights times `scale`
     n_iterations: int
+    scale: float = 1.0
 
 
 class PenaltySearch(NamedTuple):
@@ -51,7 +56,7 @@ class PenaltySearch(NamedTuple):
         """For people."""
         tried = ", ".join(f"{trial.l2:g}: {trial.log_likelihood:.3f}" for trial in self.trials)
         return (
-            f"l2 {self.l2:g} made {self.n_held_out:,} held-out sequences most likely, after training on "
+            f"l2 {self.l2:g} made {self.n_held_out:,} held-out sequences most likely, or nearly so, after training on "
             f"{self.n_trained:,} others (log-likelihood of a sequence by l2: {tried})"
         )
 
@@ -91,13 +96,19 @@ def _search(task: CRFTask, plan: Plan[ChainModel]) -> PenaltySearch:
         for l2 in GRID:
             report.stage(f"l2={l2:g} on {len(part.examples.y):,} sequences")
             trained = _train_quietly(_with_l2(part, l2), start)
-            value = log_likelihood(trained, dev, n_threads) / len(dev[1])
-            trials.append(PenaltyTrial(l2, value, trained.n_iter))
+            found = HeldOut(trained.model, dev, n_threads).best_scale(trained.weights)
+            trials.append(PenaltyTrial(l2, found.log_likelihood / len(dev[1]), trained.n_iter, found.scale))
             best = max(range(len(trials)), key=lambda i: trials[i].log_likelihood)
             if trained.reason == StopReason.INTERRUPTED or len(trials) - best > _IDLE:
                 break
             start = Weighted(trained.model, trained.weights)
-    return PenaltySearch(trials[best].l2, tuple(trials), len(part.examples.y), len(dev[1]))
+    return PenaltySearch(_choose(trials), tuple(trials), len(part.examples.y), len(dev[1]))
+
+
+def _choose(trials: Sequence[PenaltyTrial]) -> float:
+    """The strongest that comes near the highest log-likelihood; strengths descend."""
+    highest = max(trial.log_likelihood for trial in trials)
+    return next(trial.l2 for trial in trials if trial.log_likelihood >= highest - SLACK * abs(highest))
 
 
 def _train_quietly(task: CRFTask, start: Weighted[ChainModel] | None) -> Trained[ChainModel]:
