@@ -18,10 +18,10 @@ void parallel_for(std::int64_t n_tasks, int n_threads,
                   const std::function<void(std::int64_t task, int worker)>& task);
 
 // Fills numbers, in pieces: tables may be so large that to write all of them at once would hold up an
-// interruption.
+// interruption, and memory that is touched for the first time costs more than what is done with it later.
 template <class Number>
 void fill_all(Number* numbers, std::int64_t n, Number value, int n_threads) {
-    constexpr std::int64_t piece = std::int64_t(1) << 20;
+    constexpr std::int64_t piece = std::int64_t(1) << 14;
     parallel_for((n + piece - 1) / piece, n_threads, [=](std::int64_t i, int) {
         std::fill(numbers + i * piece, numbers + std::min(n, (i + 1) * piece), value);
     });

@@ -152,7 +152,7 @@ void ResidualSums<Real>::sum_arcs(std::size_t i, std::int64_t list, const Real* 
 
 template <class Real>
 void ResidualSums<Real>::write_rows(double* out, int n_threads) const {
-    constexpr std::int64_t per_task = 1024;
+    constexpr std::int64_t per_task = 256;
     const auto n_rows = static_cast<std::int64_t>(layout_.row_features.size());
     parallel_for((n_rows + per_task - 1) / per_task, n_threads, [&](std::int64_t task, int) {
         for (std::int64_t r = task * per_task; r < std::min(n_rows, (task + 1) * per_task); ++r) {

@@ -104,7 +104,7 @@ class WeightTables {
   private:
     // Zero where a pair has no weight.
     void expand_rows(const double* w, int n_threads) {
-        constexpr std::int64_t block = 8192;
+        constexpr std::int64_t block = 8192, row_block = 256;  // so that many threads have work
         const auto n_rows = static_cast<std::int64_t>(layout_.row_features.size());
         const auto n_pairs = static_cast<std::int64_t>(layout_.pair_labels.size());
         if (rows.size() == 0) {  // gaps and pads stay 0 from then on
@@ -117,8 +117,8 @@ class WeightTables {
             for (std::int64_t p = task * block; p < std::min(n_pairs, (task + 1) * block); ++p)
                 weights[p] = static_cast<Real>(w[p]);
         });
-        parallel_for((n_rows + block - 1) / block, n_threads, [&](std::int64_t task, int) {
-            for (std::int64_t r = task * block; r < std::min(n_rows, (task + 1) * block); ++r) {
+        parallel_for((n_rows + row_block - 1) / row_block, n_threads, [&](std::int64_t task, int) {
+            for (std::int64_t r = task * row_block; r < std::min(n_rows, (task + 1) * row_block); ++r) {
                 const std::int64_t f = layout_.row_features[r];
                 for (std::int64_t p = layout_.pair_ptr[f]; p < layout_.pair_ptr[f + 1]; ++p)
                     rows[r * stride + layout_.pair_labels[p]] = static_cast<Real>(w[p]);
