@@ -12,7 +12,7 @@ import pytest
 from dask.bag import from_sequence
 from dask.delayed import delayed
 
-from crfkit import CRF, LBFGS, Chain, Checkpoint, Template
+from crfkit import CRF, LBFGS, Chain, Checkpoint, Patterns, Template
 from crfkit.data import open_dataset
 from crfkit.distributed import MissingDataError, fit
 from crfkit.distributed.cluster import Cluster
@@ -76,8 +76,10 @@ def test_files_are_trained_on_with_the_bits_of_one_process(client: Any, files: l
         {"structure": Chain(bigrams="observed")},
         {"all_possible_states": True, "all_possible_transitions": True},
         {"min_count": 2, "l1": 0.1},
+        {"hash_bits": 8},
+        {"structure": Patterns(["B-X I-X O"])},
     ],
-    ids=["bigrams", "all-possible", "rare"],
+    ids=["bigrams", "all-possible", "rare", "hashing", "patterns"],
 )
 def test_settings_have_the_bits_of_one_process(
     client: Any, files: list[Path], settings: dict[str, Any]
