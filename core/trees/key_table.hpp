@@ -25,20 +25,19 @@ class KeyTable {
     // keys[i], which ascend, has value_of(i).
     template <class ValueOf>
     KeyTable(std::span<const Key> keys, const ValueOf& value_of) {
-        int bits = 4;
-        while ((std::size_t(1) << bits) < 2 * keys.size()) ++bits;
-        shift_ = 64 - bits;
+        n_places_ = 2 * keys.size() + 16;
+        n_bits_ = std::min<std::uint64_t>(8 * n_places_, ~std::uint32_t(0));
         // The place of a key is that of its first bits, or the next one that is empty. Keys that ascend fill
         // the table from the beginning to the end, so that those in it ascend too.
         std::int64_t end = 0;
         for (const Key key : keys) end = std::max(end, first_place(key)) + 1;
-        places_.assign(std::max(end, std::int64_t(1) << bits) + 1, Place{kNoKey, Value{}});
-        bits_.assign((std::int64_t(8) << bits) / 64, 0);
+        places_.assign(std::max(end, static_cast<std::int64_t>(n_places_)) + 1, Place{kNoKey, Value{}});
+        bits_.assign(static_cast<std::int64_t>(n_bits_ / 64) + 1, 0);
         std::int64_t at = 0;
         for (std::size_t i = 0; i < keys.size(); ++i) {
             at = std::max(at, first_place(keys[i]));
             places_[at++] = {keys[i], value_of(i)};
-            const Key bit = keys[i] >> (shift_ - 3);
+            const std::uint64_t bit = share(keys[i], n_bits_);
             bits_[static_cast<std::int64_t>(bit / 64)] |= std::uint64_t(1) << (bit % 64);
         }
     }
@@ -49,7 +48,7 @@ class KeyTable {
         const std::span<Key> keys = list.keys();
         std::size_t n = 0;
         for (const Key key : keys) {  // without branches: what a key will be, no processor can guess
-            const Key bit = key >> (shift_ - 3);
+            const std::uint64_t bit = share(key, n_bits_);
             keys[n] = key;
             n += (bits_[static_cast<std::int64_t>(bit / 64)] >> (bit % 64)) & 1;
         }
@@ -68,10 +67,12 @@ class KeyTable {
         Key key;
         Value value;
     };
-    std::int64_t first_place(Key key) const { return static_cast<std::int64_t>(key >> shift_); }
+    // The first bits of a key as a number below n, which ascends with the keys; n is less than 2³².
+    static std::uint64_t share(Key key, std::uint64_t n) { return ((key >> 32) * n) >> 32; }
+    std::int64_t first_place(Key key) const { return static_cast<std::int64_t>(share(key, n_places_)); }
 
-    int shift_ = 0;
-    Buffer<Place> places_;  // at least half of them are empty
+    std::uint64_t n_places_ = 0, n_bits_ = 0;
+    Buffer<Place> places_;  // half of them are empty
     // Most keys that are asked for have no value. A bit for the first bits of each key that has one tells,
     // but for some six in a hundred, at a sixteenth of the memory.
     Buffer<std::uint64_t> bits_;
