@@ -201,6 +201,22 @@ def test_errors(parser: Parser) -> None:
         other.predict(NEW)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_training_goes_on_where_no_word_had_a_vector(order: int) -> None:
+    """Then there are no weights of vectors, before or after."""
+    settings: dict[str, Any] = {"structure": "spanning", "order": order, "l2": 0.1}
+    sentences = random_treebank([3, 5, 4], 2)
+    some = WordVectors.build({sentences[0].words[0].form: [1.0, 2.0, 3.0, 4.0, 5.0]})
+    none = WordVectors.build({"nowhere": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    without = Parser(**settings).fit(sentences)
+    for before, after in ((none, none), (none, some), (some, none)):
+        first = Parser(vectors=before, **settings).fit(sentences)
+        Parser(vectors=after, **settings).fit(sentences, start=first)
+    same = Parser(vectors=none, **settings).fit(sentences, start=without)
+    again = Parser(**settings).fit(sentences, start=without)
+    assert same.weights_.tobytes() == again.weights_.tobytes()
+
+
 def test_what_is_learnt(parser: Parser) -> None:
     sizes = describe(parser)["sizes"]
     assert sizes["arc weights"] + sizes["label weights"] + sizes["vector weights"] == sizes["weights"]

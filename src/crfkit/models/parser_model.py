@@ -53,8 +53,9 @@ class ParserModel(NamedTuple):
         u, v = a.vectors, b.vectors
         if u.size == v.size > 0:
             rows = find_keys(*_pairs((u.keys, u.ptr, u.labels), (v.keys, v.ptr, v.labels), labels))
-            old_rows = weights[-u.n_weights :].reshape(-1, u.size)
-            start[-v.n_weights :].reshape(-1, v.size)[rows[rows >= 0]] = old_rows[rows >= 0]
+            old_rows = weights[len(weights) - u.n_weights :].reshape(-1, u.size)
+            new_rows = start[len(start) - v.n_weights :].reshape(-1, v.size)
+            new_rows[rows[rows >= 0]] = old_rows[rows >= 0]
         return start
 
     def prune(self, weights: Float64s) -> "tuple[ParserModel, Float64s]":
