@@ -43,6 +43,22 @@ class Data(NamedTuple):
     right: Sentences  # labels of what is held out
 
 
+class Split(NamedTuple):
+    """Which blocks of a file are held out, and which are learned from."""
+
+    step: int = HELD_OUT  # every so many blocks one is held out
+    first: int = 0
+    learned: int | None = None  # every so many blocks one is learned from; None: all that are not held out
+
+    def is_out(self, block: int) -> bool:
+        """Whether a block is held out."""
+        return block % self.step == self.first
+
+    def is_learned(self, block: int) -> bool:
+        """Whether a block is learned from."""
+        return not self.is_out(block) if self.learned is None else block % self.learned == 0
+
+
 class Corpus(NamedTuple):
     """A training file, how many of its blocks are used, and what is held out."""
 
@@ -51,8 +67,10 @@ class Corpus(NamedTuple):
     train: str
     tag: str  # what is predicted: columns of CoNLL-U, or "spans" in column files
     part: int = 1  # every so many blocks
-    dev: str | None = None  # a dev file; None: every eighth block is held out
+    dev: str | None = None  # a dev file; None: blocks are held out
     dev_part: int = 1
+    split: Split = Split()
+    sentences: tuple[int, int | None] = (0, None)  # of the training file that are used
 
 
 CORPORA = {
@@ -66,6 +84,27 @@ CORPORA = {
     ),
     "grc-full": Corpus(
         "morphology", "ancient_greek_perseus", "agdt-train.conllu", "xpos", 1, "grc_perseus-ud-dev.conllu"
+    ),
+    # Small treebanks of one kind of text each: of Polish PDB, of German PUD; Greek is a mixture.
+    "la-small": Corpus(
+        "morphology", "ud_latin_perseus", "la_perseus-ud-train.conllu", "xpos", split=Split(4)
+    ),
+    "pl-small": Corpus(
+        "morphology", "ud_polish", "pl_mixed-train.conllu", "xpos", split=Split(3), sentences=(0, 2200)
+    ),
+    "de-small": Corpus(
+        "morphology",
+        "ud_german",
+        "de_mixed-train.conllu",
+        "upos+feats",
+        split=Split(4),
+        sentences=(1920, 2910),
+    ),
+    "grc-small": Corpus(
+        "morphology", "ancient_greek_perseus", "agdt-train.conllu", "xpos", split=Split(40, 10, 20)
+    ),
+    "en-small": Corpus(
+        "morphology", "ud_english_ewt", "en_ewt-ud-train.conllu", "upos+xpos+feats", split=Split(20, 5, 10)
     ),
     "en-xpos": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 4, "en_ewt-ud-dev.conllu"),
     "en-full": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 1, "en_ewt-ud-dev.conllu"),
@@ -104,10 +143,11 @@ def _read(corpus: Corpus, file: str) -> list[tuple[list[Any], list[str]]]:
 
 def read_data(corpus: Corpus, limit: int | None = None) -> Data:
     """The part of a corpus that is learned from, and what is held out."""
-    sentences = list(islice(_read(corpus, corpus.train), limit))
+    begin, end = corpus.sentences
+    sentences = list(islice(_read(corpus, corpus.train)[begin:end], limit))
     if corpus.dev is None:
-        training = _blocks(sentences, lambda n: n % HELD_OUT != 0)
-        held_out = _blocks(sentences, lambda n: n % HELD_OUT == 0)
+        training = _blocks(sentences, corpus.split.is_learned)
+        held_out = _blocks(sentences, corpus.split.is_out)
     else:
         training, held_out = sentences, list(islice(_read(corpus, corpus.dev), limit))
     training = _blocks(training, lambda n: n % corpus.part == 0)

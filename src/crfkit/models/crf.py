@@ -74,7 +74,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
     all_possible_states : a weight for every feature and label; otherwise only for those seen together. With `facets`:
         for every feature and facet that a position may have where the feature is active.
     all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen
-    min_count : features seen at fewer positions are left out
+    min_count : features seen at fewer positions are left out; "auto": 1, and 2 for training sets of 100,000 positions
     facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
         "features" (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`), "auto" (one of these by the look of the labels), each
         also with "+labels" behind it (weights for whole labels beside these), a function that gives {kind: value} for a
@@ -130,7 +130,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         l2: float | Mapping[str, float] | str | None = None,
         all_possible_states: bool | None = None,
         all_possible_transitions: bool | None = None,
-        min_count: int | None = None,
+        min_count: int | str | None = None,
         facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None = None,
         tag_dictionary: bool | TagDictionary | None = None,
         n_threads: int | None = None,
@@ -156,7 +156,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         self.l2: float | Mapping[str, float] | str = used["l2"]
         self.all_possible_states: bool = used["all_possible_states"]
         self.all_possible_transitions: bool = used["all_possible_transitions"]
-        self.min_count: int = used["min_count"]
+        self.min_count: int | str = used["min_count"]
         self.facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None = used["facets"]
         self.tag_dictionary: bool | TagDictionary | None = used["tag_dictionary"]
         self.n_threads = n_threads

@@ -34,6 +34,7 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "optimizer": AdaGrad(max_iterations=10, rate=0.1),
                 "l2": {"default": 1.0, "near": 20.0},
                 "all_possible_transitions": False,
+                "min_count": "auto",
                 "facets": "auto+labels",
                 "tag_dictionary": True,
             }

@@ -42,6 +42,7 @@ from crfkit.structures import Bigrams, Chain, SequenceStructure
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
 DECODERS = ("best", "mbr")
+MANY_POSITIONS = 100_000  # from here on, min_count="auto" leaves out features that were seen once
 DEFAULT_CHAIN = Chain()
 DEFAULT_OPTIMIZER = LBFGS()
 TREE_COLUMNS = COLUMNS
@@ -73,7 +74,7 @@ class CRFSettings:
     l2: Strength | str  # "auto": to be found
     all_possible_states: bool
     all_possible_transitions: bool
-    min_count: int
+    min_count: int | str  # "auto": by the number of positions
     facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None
     tag_dictionary: bool | TagDictionary | None
     resources: Mapping[str, Resource | MissingResource] | None = None
@@ -91,8 +92,8 @@ class CRFSettings:
             )
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)
-        check_count("min_count", self.min_count)
-        if self.functions is not None and (self.all_possible_states or self.min_count > 1):
+        leaves_out = self.least_count(1) > 1
+        if self.functions is not None and (self.all_possible_states or leaves_out):
             raise UnsupportedError(
                 "all_possible_states and min_count are about counted features, not about feature functions"
             )
@@ -112,6 +113,12 @@ class CRFSettings:
             )
         check_resources(self.resources)
         count_threads(self.n_threads)
+
+    def least_count(self, n_positions: int) -> int:
+        """At how many positions of a training set of this size a feature must be seen to be kept."""
+        if self.min_count == AUTO:
+            return 1 if n_positions < MANY_POSITIONS else 2
+        return check_count("min_count", self.min_count)
 
     @property
     def kind(self) -> StructureKind:
@@ -156,7 +163,7 @@ class CRFSettings:
             "l2": settings_file.strength_to_json(self.l2),
             "all_possible_states": bool(self.all_possible_states),
             "all_possible_transitions": bool(self.all_possible_transitions),
-            "min_count": int(self.min_count),
+            "min_count": AUTO if self.min_count == AUTO else self.least_count(1),
             "facets": settings_file.name_or_listed(self.facets),
             "tag_dictionary": settings_file.name_or_listed(self.tag_dictionary),
             "resources": resource_file.to_json({} if template is None else template.used_resources()),
@@ -167,6 +174,7 @@ class CRFSettings:
     def from_json(cls, settings: dict[str, Any], n_columns: int | None, learned: Learned) -> "CRFSettings":
         """The parameters of a model with these columns, of its structure the chain; InputError for what cannot be any."""
         settings = current_names(settings)
+        count = setting(settings, "min_count", (int, str))
         return cls(
             structure=settings_file.chain_from_json(setting(settings, "structure", dict), learned.bigrams),
             features=features_from_json(settings, n_columns, learned.resources),
@@ -175,7 +183,7 @@ class CRFSettings:
             l2=settings_file.strength_from_json(settings, "l2"),
             all_possible_states=setting(settings, "all_possible_states", bool),
             all_possible_transitions=setting(settings, "all_possible_transitions", bool),
-            min_count=check_count("min_count", setting(settings, "min_count", int)),
+            min_count=AUTO if count == AUTO else check_count("min_count", count),
             facets=settings_file.facets_from_json(settings, learned.facets),
             tag_dictionary=settings_file.dictionary_from_json(settings, learned.dictionary),
             resources=learned.resources or None,

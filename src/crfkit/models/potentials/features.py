@@ -87,7 +87,8 @@ class FeaturePotentials:
             return encoder, encoder.extend_encode(X, n_threads)
         encoder = Encoder(template, hash_bits=settings.hash_bits)
         dataset = encoder.fit_encode(X, n_threads)
-        return encoder, encoder.cut(dataset, settings.min_count) if settings.min_count > 1 else dataset
+        least = settings.least_count(dataset.n_positions)
+        return encoder, encoder.cut(dataset, least) if least > 1 else dataset
 
     @classmethod
     def learn(cls, given: Learning) -> tuple[FeaturePotentials, TrainingData]:

@@ -98,7 +98,7 @@ class CRFTask:
         found = given.learn()
         if reason := found.model.find_unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=5)
-        warn_of_training_data(found.model, settings.min_count, stacklevel=5)
+        warn_of_training_data(found.model, settings.least_count(1), stacklevel=5)
         kept = found.kept
         if not kept.all():
             warnings.warn(

@@ -72,7 +72,7 @@ class StoredTask:
         model = _learn(data, settings, template, n_threads)
         if reason := model.find_unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=5)
-        warn_of_training_data(model, settings.min_count, stacklevel=5)
+        warn_of_training_data(model, settings.least_count(1), stacklevel=5)
         if self.dataset.n_shards > 1:
             return StoredSequences(settings, model, plan.dev, plan.metric, data, self.make_loss)
         dataset, annotation = data.shard(0)[:2]
@@ -190,7 +190,7 @@ def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFS
                 "out, or encode the files again"
             )
         template = asked  # with the resources that it reads
-    if settings.min_count not in (1, stored["min_count"]):
+    if settings.least_count(1) not in (1, stored["min_count"]):
         raise ArgumentError(
             f"{dataset.path}: the data set was encoded with min_count={stored['min_count']}, the model has "
             f"min_count={settings.min_count}; leave it out, or encode the files again"
