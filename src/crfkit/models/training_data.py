@@ -101,7 +101,9 @@ def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettin
     features: Any = settings.features
     if not isinstance(features, str) or features not in PRESETS:
         features = find_template(features)
-    return EncodingSettings(features, settings.least_count(1), size, None, settings.hash_bits, settings.resources)
+    return EncodingSettings(
+        features, settings.least_count(1), size, None, settings.hash_bits, settings.resources
+    )
 
 
 def is_encodable(settings: CRFSettings) -> bool:
