@@ -171,6 +171,17 @@ def test_bags_and_delayed_objects(client: Any, tmp_path: Path) -> None:
     assert abs(together.weights_ - whole.weights_).max() < 1e-6
 
 
+def test_parts_of_empty_sequences(client: Any) -> None:
+    """They say nothing of the number of columns."""
+    some, none = ([("a", "b"), ("c", "d")], ["X", "Y"]), ([], [])
+    pairs = [none, some, none, some]
+    settings: dict[str, Any] = {"features": "U0:%x[0,0]\nU1:%x[0,1]\nB", "optimizer": OPTIMIZER}
+    together = fit(client, CRF(**settings), [delayed([pair]) for pair in pairs], shard_size=1)
+    alone = CRF(**settings).fit(iter(pairs), shard_size=1)
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+    assert together.n_columns_ == 2
+
+
 def test_a_file_that_a_worker_does_not_have(client: Any, files: list[Path], tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match=r"the worker tcp://\S+ .*absent\.txt"):
         fit(client, CRF(features=TEMPLATE), [*files, tmp_path / "absent.txt"])

@@ -26,7 +26,7 @@ from crfkit import (
     Segments,
 )
 from crfkit.data import EncodedDataset, open_dataset
-from crfkit.errors import ArgumentError, FileFormatError, MissingFileError, UnsupportedError
+from crfkit.errors import ArgumentError, FileFormatError, MissingFileError, ShapeError, UnsupportedError
 from crfkit.features import Template, encode_pairs
 from crfkit.models.training.checkpoint import CheckpointMismatchError
 from crfkit.models.training.stored_task import StoredSequences, StoredTask
@@ -201,6 +201,21 @@ def test_one_shard_is_training_in_memory(tmp_path: Path) -> None:
     found = encode_pairs(pairs, tmp_path / "d", features=FEATURES)
     assert found.n_shards == 1
     assert CRF(optimizer=SHORT).fit(found).weights_.tobytes() == known.weights_.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::crfkit.models.UnreadColumns")
+@pytest.mark.parametrize("features", ["pos", FEATURES], ids=["preset", "template"])
+def test_shards_of_empty_sequences(features: Any) -> None:
+    """They say nothing of the number of columns, wherever they stand."""
+    some, none = ([("a", "b"), ("c", "d")], ["X", "Y"]), ([], [])
+    for pairs in ([some, none, some], [none, some, some], [none, none, some], [some, none, none]):
+        known = CRF(features=features, optimizer=SHORT).fit(*lists(pairs), shard_size=1)
+        model = CRF(features=features, optimizer=SHORT).fit(iter(pairs), shard_size=1)
+        assert model.weights_.tobytes() == known.weights_.tobytes()
+        assert model.n_columns_ == known.n_columns_ == 2
+    other = ([("a",)], ["X"])
+    with pytest.raises(ShapeError, match="found 1 input column besides the label, expected 2"):
+        CRF(features="pos").fit(iter([some, none, other]), shard_size=1)
 
 
 def test_files_and_folders(tmp_path: Path) -> None:

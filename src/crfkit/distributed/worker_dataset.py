@@ -60,10 +60,11 @@ class WorkerDataset(EncodedDataset):
         """There must be sequences, with equally many columns."""
         if not n_columns:
             raise EmptyDataError("there is no sequence to encode, expected at least one")
+        expected = next((n for n in n_columns if n is not None), None)  # None: sequences without a row
         for (i, _), n in zip(self._places, n_columns, strict=True):
-            if n != n_columns[0]:
+            if n not in (None, expected):
                 name = name_part(i, self._parts[i])
-                raise ShapeError(f"{name}: rows have {n} columns, expected {n_columns[0]} as before")
+                raise ShapeError(f"{name}: rows have {n} columns, expected {expected} as before")
 
     def _encode(self, i: int) -> Future:
         """The shards of a part, as workers encode them."""

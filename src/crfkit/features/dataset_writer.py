@@ -208,6 +208,8 @@ class DatasetWriter:
         return number
 
     def _check_columns(self, n_columns: int | None, name: str) -> None:
+        if n_columns is None:  # no rows at all: sequences are empty, or of features
+            return
         if self.n_columns is not None and n_columns != self.n_columns:
             found = "1 input column" if n_columns == 1 else f"{n_columns} input columns"
             first = self.sources[0].name

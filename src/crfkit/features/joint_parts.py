@@ -41,7 +41,9 @@ def join_parts(parts: Callable[[], Iterable[ArrayFile]], settings: EncodingSetti
                 raise ShapeError(
                     f"{name.replace(':', ' block ')} has rows of {kinds[name]} and {shape} numbers"
                 )
-    n_columns, more_columns = facts[0]["n_columns"], facts[0]["more_columns"]
+    # Sequences of a part may all be empty: it has no columns.
+    with_rows = next((one for one in facts if one["n_columns"] is not None), facts[0])
+    n_columns, more_columns = with_rows["n_columns"], with_rows["more_columns"]
     own = settings.to_json(settings.template_for(n_columns))
     names: dict[str, Any] = dict(zip(("names", "lengths"), states.to_bytes(), strict=True))
     names |= dict(zip(("arc_names", "arc_lengths"), arcs.to_bytes(), strict=True))
