@@ -173,7 +173,8 @@ def test_bags_and_delayed_objects(client: Any, tmp_path: Path) -> None:
 
 def test_parts_of_empty_sequences(client: Any) -> None:
     """They say nothing of the number of columns."""
-    some, none = ([("a", "b"), ("c", "d")], ["X", "Y"]), ([], [])
+    some: tuple[Any, Any] = ([("a", "b"), ("c", "d")], ["X", "Y"])
+    none: tuple[Any, Any] = ([], [])
     pairs = [none, some, none, some]
     settings: dict[str, Any] = {"features": "U0:%x[0,0]\nU1:%x[0,1]\nB", "optimizer": OPTIMIZER}
     together = fit(client, CRF(**settings), [delayed([pair]) for pair in pairs], shard_size=1)

@@ -58,6 +58,9 @@ def test_complaints(tmp_path: Path) -> None:
         TagDictionary.from_unimorph(write(tmp_path, UNIMORPH), {})
     with pytest.raises(EmptyDataError):
         TagDictionary.from_unimorph(write(tmp_path, "\n"))
+    for columns in (("word", "tag"), ("form", "tag", "tag"), "form"):
+        with pytest.raises(ArgumentError, match=r'columns is .*one is "form" and one is "tag"'):
+            TagDictionary.from_analyses(write(tmp_path, UNIMORPH), columns=columns)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="mapping is 3"):
         TagDictionary.from_unimorph(write(tmp_path, UNIMORPH), 3)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="V;IND;PRS;3;SG"):

@@ -207,7 +207,8 @@ def test_one_shard_is_training_in_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("features", ["pos", FEATURES], ids=["preset", "template"])
 def test_shards_of_empty_sequences(features: Any) -> None:
     """They say nothing of the number of columns, wherever they stand."""
-    some, none = ([("a", "b"), ("c", "d")], ["X", "Y"]), ([], [])
+    some: tuple[Any, Any] = ([("a", "b"), ("c", "d")], ["X", "Y"])
+    none: tuple[Any, Any] = ([], [])
     for pairs in ([some, none, some], [none, some, some], [none, none, some], [some, none, none]):
         known = CRF(features=features, optimizer=SHORT).fit(*lists(pairs), shard_size=1)
         model = CRF(features=features, optimizer=SHORT).fit(iter(pairs), shard_size=1)

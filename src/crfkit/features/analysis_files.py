@@ -30,6 +30,10 @@ def read_analyses(
     """
     if not (mapping is None or isinstance(mapping, Mapping) or callable(mapping)):
         raise ArgumentError(f"mapping is {shorten(mapping)}, expected {{tag: labels}} or a function of a tag")
+    if not all(list(columns).count(name) == 1 for name in ("form", "tag")):  # a text has letters
+        raise ArgumentError(
+            f'columns is {shorten(columns)}, expected names of which one is "form" and one is "tag"'
+        )
     form, tag = columns.index("form"), columns.index("tag")
     labels_of: dict[str, tuple[Hashable, ...]] = {}
     unmapped: Counter[str] = Counter()
