@@ -75,5 +75,7 @@ def test_errors(tmp_path: Path) -> None:
         FeatureError, match="template:2: %in reads the lexicon 'cities', but it was not given"
     ):
         Template.parse("U\na=%in[0,0,cities]").check_resources()
-    with pytest.raises(FeatureError, match="%in reads lexicon, but 'one' is clusters"):
+    with pytest.raises(
+        FeatureError, match="template:1: %in reads lexicon, but 'one' is of the kind clusters"
+    ):
         Template.parse("a=%in[0,0,one]").bind({"one": one}).check_resources()

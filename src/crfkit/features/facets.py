@@ -22,8 +22,10 @@ from crfkit.features.wording import shorten
 
 NOTHING = "-_."  # characters of a positional tag that say nothing
 AUTO = "auto"  # by the look of the labels
-WITH_LABELS = "+labels"  # behind a name: the label itself is one more facet
+WITH_LABELS = "+labels"
+"""Behind the name of facets: the label itself is one more facet."""
 LABEL_KIND = "whole label"
+"""The kind of this facet."""
 SHORTEST = 3  # characters of tags that are taken for positional ones
 _BETWEEN_PARTS = re.compile(r"[:|]")
 
