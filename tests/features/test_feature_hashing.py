@@ -160,6 +160,26 @@ def test_bad_numbers_of_bits(bits: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "d").exists()
 
 
+def test_numbers_of_numpy(tmp_path: Path) -> None:
+    """They are whole numbers like others, in files too."""
+    X, y = [[["a"], ["b"]], [["a"]]], [["A", "B"], ["A"]]
+    crfkit.CRF(hash_bits=np.int64(8)).fit(X, y).save(tmp_path / "m")  # type: ignore[arg-type]
+    assert crfkit.load(tmp_path / "m").hash_bits == 8
+    numbers: Any = {"hash_bits": np.int64(8), "min_count": np.int32(2), "shard_size": np.int64(1)}
+    found = encode_pairs(zip(X, y, strict=True), tmp_path / "d", **numbers)
+    assert found.n_shards == 2
+    assert found.settings["hash_bits"] == 8
+
+
+@pytest.mark.parametrize("name", ["min_count", "shard_size"])
+@pytest.mark.parametrize("number", [0, 1.5, True, "auto"])
+def test_bad_counts(name: str, number: Any, tmp_path: Path) -> None:
+    given: Any = {name: number}
+    with pytest.raises(ArgumentError, match=f"{name} is .* at least 1"):
+        encode_pairs([([["a"]], ["A"])], tmp_path / "d", **given)
+    assert not (tmp_path / "d").exists()
+
+
 def test_what_needs_names_is_refused(tmp_path: Path) -> None:
     X, y = [[["w=a"], ["w=b"]]], [["A", "B"]]
     with pytest.raises(ArgumentError, match=r"block 'w'.*with hash_bits, features have no blocks"):

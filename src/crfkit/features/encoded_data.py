@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from crfkit import _core
 from crfkit.data import EncodedDataset, find_separator
@@ -37,11 +40,23 @@ def encode_sources(
         )
     check_hash_bits(settings.hash_bits)
     check_resources(settings.resources)
+    settings = replace(
+        settings,
+        min_count=_check_count("min_count", settings.min_count),
+        shard_size=_check_count("shard_size", settings.shard_size),
+        hash_bits=None if settings.hash_bits is None else int(settings.hash_bits),  # one of NumPy is no JSON
+    )
     writer = DatasetWriter(
         Path(out), sources, settings, stage, counted, n_threads or _core.available_threads()
     )
     with writer.begin() as complete:
         return complete or writer.finish()
+
+
+def _check_count(name: str, value: object) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ArgumentError(f"{name} is {value!r}, expected a whole number of at least 1")
+    return int(value)
 
 
 def encode_files(

@@ -63,6 +63,8 @@ class Encoder:
     _extractor: _core.Extractor | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.hash_bits is not None:
+            self.hash_bits = int(self.hash_bits)
         for vocabulary in (self.vocabulary, self.arc_vocabulary):
             vocabulary.hash_features(self.hash_bits or 0)
 
