@@ -63,6 +63,7 @@ from crfkit.features.pair_sources import PairSource, cut_pairs, file_source, rea
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
 from crfkit.features.presets import PRESETS, bind_resources, count_columns, preset, preset_note
+from crfkit.features.rare_features import check_min_count, least_count
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
 from crfkit.features.segment_templates import SegmentTemplate
@@ -184,6 +185,7 @@ __all__ = [
     "check_costs",
     "check_hash_bits",
     "check_lists",
+    "check_min_count",
     "check_possible",
     "check_resources",
     "check_sentences",
@@ -213,6 +215,7 @@ __all__ = [
     "labels_of",
     "learn_clusters",
     "learn_factors",
+    "least_count",
     "lift_crossing_arcs",
     "list_facet_names",
     "load_function",

@@ -54,7 +54,7 @@ class EncodingSettings:
     features: Template | str | None = (
         None  # a template, or the name of a preset; None: positions list their features
     )
-    min_count: int = 1
+    min_count: int | str = 1  # "auto": by the number of positions
     shard_size: int = ENCODED_SHARD_SIZE
     reading: dict[str, Any] | None = None  # how files are read, for those who read more of them
     hash_bits: int | None = None  # features are known by 2^hash_bits buckets of their names
@@ -313,6 +313,7 @@ def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_th
             arrays[f"{prefix}counts"] = _core.position_counts(*features[:2], len(vocabulary))
     facts = {
         "n_sequences": dataset.n_sequences,
+        "n_positions": dataset.n_positions,
         "n_columns": encoder.n_columns,
         "more_columns": encoder.more_columns,
         "labels": labels.to_json(),

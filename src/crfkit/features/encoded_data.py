@@ -7,9 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crfkit import _core
+from crfkit.counts import check_count
 from crfkit.data import EncodedDataset, find_separator
 from crfkit.errors import ArgumentError
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, Counted, DatasetWriter, EncodingSettings
@@ -17,6 +16,7 @@ from crfkit.features.encoding import check_hash_bits
 from crfkit.features.knowledge import MissingResource, Resource, check_resources
 from crfkit.features.pair_sources import Pair, PairSource, file_source, read_row_shards
 from crfkit.features.presets import PRESETS
+from crfkit.features.rare_features import check_min_count
 from crfkit.features.templates import Template
 
 
@@ -42,8 +42,8 @@ def encode_sources(
     check_resources(settings.resources)
     settings = replace(
         settings,
-        min_count=_check_count("min_count", settings.min_count),
-        shard_size=_check_count("shard_size", settings.shard_size),
+        min_count=check_min_count(settings.min_count),
+        shard_size=check_count("shard_size", settings.shard_size),
         hash_bits=None if settings.hash_bits is None else int(settings.hash_bits),  # one of NumPy is no JSON
     )
     writer = DatasetWriter(
@@ -53,18 +53,12 @@ def encode_sources(
         return complete or writer.finish()
 
 
-def _check_count(name: str, value: object) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(f"{name} is {value!r}, expected a whole number of at least 1")
-    return int(value)
-
-
 def encode_files(
     files: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
     features: Template | str | None = "names",
-    min_count: int = 1,
+    min_count: int | str = 1,
     shard_size: int = ENCODED_SHARD_SIZE,
     hash_bits: int | None = None,
     resources: Mapping[str, Resource | MissingResource] | None = None,
@@ -75,10 +69,11 @@ def encode_files(
     """Encode column files, of any size, into the folder `out`, which `CRF.fit` takes; a killed run goes on when repeated.
 
     `files` are paths, or one path. `features` is a template, or the name of a preset. Features that stand at fewer than
-    `min_count` positions are left out. With `hash_bits`, features are known by 2^hash_bits buckets of their names, and
-    share weights there (see `crfkit.CRF`). `resources` as for `crfkit.CRF`. A shard has at most `shard_size` positions of
-    one file. `label_column` and `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core,
-    on `n_threads` threads; ids do not depend on their number.
+    `min_count` positions are left out; "auto": 1, and 2 where the files have 100,000 positions or more. With
+    `hash_bits`, features are known by 2^hash_bits buckets of their names, and share weights there (see `crfkit.CRF`).
+    `resources` as for `crfkit.CRF`. A shard has at most `shard_size` positions of one file. `label_column` and
+    `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core, on `n_threads` threads;
+    ids do not depend on their number.
     """
     reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
     paths = [files] if isinstance(files, str | os.PathLike) else files
@@ -98,7 +93,7 @@ def encode_pairs(
     out: str | os.PathLike[str],
     *,
     features: Template | str | None = None,
-    min_count: int = 1,
+    min_count: int | str = 1,
     shard_size: int = ENCODED_SHARD_SIZE,
     hash_bits: int | None = None,
     resources: Mapping[str, Resource | MissingResource] | None = None,

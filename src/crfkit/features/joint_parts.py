@@ -16,6 +16,7 @@ from crfkit.errors import ShapeError
 from crfkit.features.dataset import Dataset, FeatureList
 from crfkit.features.joint_vocabulary import join_vocabularies, vocabulary_of
 from crfkit.features.labels import Labels
+from crfkit.features.rare_features import AUTO_COUNT, least_count
 from crfkit.features.shard_arrays import read_shard, shard_arrays
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ PART_NAMES = ("names", "lengths", "counts", "arc_names", "arc_lengths", "arc_cou
 
 def join_parts(parts: Callable[[], Iterable[ArrayFile]], settings: EncodingSettings) -> ArrayFile:
     """One vocabulary and one list of labels, in the order of the parts, and which arrays all shards have."""
-    states = join_vocabularies(parts, "", settings.min_count)
-    arcs = join_vocabularies(parts, "arc_", settings.min_count)
+    least = _least_count(parts, settings.min_count)
+    states = join_vocabularies(parts, "", least)
+    arcs = join_vocabularies(parts, "arc_", least)
     found: dict[Any, None] = {}  # labels
     kinds: dict[str, list[int]] = {}  # names of arrays that all shards have, with their numbers of columns
     facts: list[dict[str, Any]] = []
@@ -50,10 +52,17 @@ def join_parts(parts: Callable[[], Iterable[ArrayFile]], settings: EncodingSetti
     about = {
         "n_parts": len(facts),
         "labels": Labels.learn([list(found)]).to_json(),
-        "settings": own | {"n_columns": n_columns, "more_columns": more_columns},
+        "settings": own | {"min_count": least, "n_columns": n_columns, "more_columns": more_columns},
         "kinds": kinds,
     }
     return ArrayFile(about, names)
+
+
+def _least_count(parts: Callable[[], Iterable[ArrayFile]], min_count: int | str) -> int:
+    """At how many positions a feature must stand, in data of the size of all parts together."""
+    if min_count != AUTO_COUNT:
+        return least_count(min_count, 0)
+    return least_count(min_count, sum(part.metadata["n_positions"] for part in parts()))
 
 
 class JointParts:

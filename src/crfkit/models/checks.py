@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, EmptyDataError, ShapeError, UnsupportedError
 from crfkit.features import available_threads
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 
-MOST = 2**31 - 1  # what the native core counts to
 MOST_THREADS = 4096
 LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
 
@@ -36,15 +36,6 @@ def check_optimizer(given: Any, l1: Any) -> Any:
             f"l1 is {l1!r}, but {name} takes no l1 penalty, expected l1=0 or an optimizer that can, such as crfkit.LBFGS(…)"
         )
     return optimizer
-
-
-def check_count(name: str, value: object, most: int = MOST) -> int:
-    """A whole number from 1 to `most`."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(f"{name} is {value!r}, expected a whole number of at least 1")
-    if value > most:
-        raise ArgumentError(f"{name} is {value:,}, expected at most {most:,}")
-    return int(value)
 
 
 def check_flag(name: str, value: object) -> None:

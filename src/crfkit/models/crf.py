@@ -75,7 +75,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         for every feature and facet that a position may have where the feature is active.
     all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen
     min_count : features seen at fewer positions are left out; "auto": 1, and 2 for training sets of 100,000 positions
-        in memory (files and iterators are encoded as they are read, before their size is known: with 1)
+        or more
     facets : what labels are made of, so that they share weights: "characters" (of positional tags such as `n-s---mn-`),
         "features" (`Case=Nom|Number=Sing`), "parts" (`subst:sg:nom`), "auto" (one of these by the look of the labels), each
         also with "+labels" behind it (weights for whole labels beside these), a function that gives {kind: value} for a

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import GraphTemplate, import_path, placeholder
 from crfkit.inference import read_memory_limit
-from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
+from crfkit.models.checks import check_flag, check_optimizer, check_strength, count_threads
 from crfkit.models.files import settings_file
 from crfkit.models.files.file_arrays import path_setting, setting
 from crfkit.models.files.function_list import explain_unnamed

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import (
@@ -22,7 +23,7 @@ from crfkit.features import (
     known_trees,
 )
 from crfkit.inference import SecondOrderParser, TreeParser
-from crfkit.models.checks import check_count, count_threads
+from crfkit.models.checks import count_threads
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
 from crfkit.models.explanations.arcs import explain_arc

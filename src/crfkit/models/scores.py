@@ -4,8 +4,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.errors import LabelError
-from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF
 from crfkit.models.encoded_input import ScoredLabels
 from crfkit.models.sequence_model import Allowed

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.data import SequenceFrame
 from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import Encoder, FeatureMap
 from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.checks import check_count, count_threads, make_generator, read_sample_weight
+from crfkit.models.checks import count_threads, make_generator, read_sample_weight
 from crfkit.models.decoding import check_decoding, decode_labels
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit.counts import check_count
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import (
@@ -25,14 +26,16 @@ from crfkit.features import (
     WordVectors,
     bind_resources,
     check_hash_bits,
+    check_min_count,
     check_resources,
     count_columns,
     encode_sentences,
     is_facet_name,
+    least_count,
     list_facet_names,
     preset,
 )
-from crfkit.models.checks import check_count, check_flag, check_optimizer, check_strength, count_threads
+from crfkit.models.checks import check_flag, check_optimizer, check_strength, count_threads
 from crfkit.models.files import resource_file, settings_file
 from crfkit.models.files.file_arrays import current_names, hash_bits_of, setting
 from crfkit.models.kinds import StructureKind, kind_of
@@ -42,7 +45,6 @@ from crfkit.structures import Bigrams, Chain, SequenceStructure
 RandomState = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
 DECODERS = ("best", "mbr")
-MANY_POSITIONS = 100_000  # from here on, min_count="auto" leaves out features that were seen once
 DEFAULT_CHAIN = Chain()
 DEFAULT_OPTIMIZER = LBFGS()
 TREE_COLUMNS = COLUMNS
@@ -116,9 +118,7 @@ class CRFSettings:
 
     def least_count(self, n_positions: int) -> int:
         """At how many positions of a training set of this size a feature must be seen to be kept."""
-        if self.min_count == AUTO:
-            return 1 if n_positions < MANY_POSITIONS else 2
-        return check_count("min_count", self.min_count)
+        return least_count(self.min_count, n_positions)
 
     @property
     def kind(self) -> StructureKind:
@@ -163,7 +163,7 @@ class CRFSettings:
             "l2": settings_file.strength_to_json(self.l2),
             "all_possible_states": bool(self.all_possible_states),
             "all_possible_transitions": bool(self.all_possible_transitions),
-            "min_count": AUTO if self.min_count == AUTO else self.least_count(1),
+            "min_count": check_min_count(self.min_count),
             "facets": settings_file.name_or_listed(self.facets),
             "tag_dictionary": settings_file.name_or_listed(self.tag_dictionary),
             "resources": resource_file.to_json({} if template is None else template.used_resources()),
@@ -183,7 +183,7 @@ class CRFSettings:
             l2=settings_file.strength_from_json(settings, "l2"),
             all_possible_states=setting(settings, "all_possible_states", bool),
             all_possible_transitions=setting(settings, "all_possible_transitions", bool),
-            min_count=AUTO if count == AUTO else check_count("min_count", count),
+            min_count=check_min_count(count),
             facets=settings_file.facets_from_json(settings, learned.facets),
             tag_dictionary=settings_file.dictionary_from_json(settings, learned.dictionary),
             resources=learned.resources or None,

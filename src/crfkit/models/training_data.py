@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from crfkit.counts import check_count
 from crfkit.data import EncodedDataset, open_dataset, read_pairs
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import (
@@ -14,10 +15,10 @@ from crfkit.features import (
     PRESETS,
     SHARD_SIZE,
     EncodingSettings,
+    check_min_count,
     encode_files,
     encode_pairs,
 )
-from crfkit.models.checks import check_count
 from crfkit.models.frame_input import read_examples
 from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, find_template
@@ -102,7 +103,7 @@ def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettin
     if not isinstance(features, str) or features not in PRESETS:
         features = find_template(features)
     return EncodingSettings(
-        features, settings.least_count(1), size, None, settings.hash_bits, settings.resources
+        features, check_min_count(settings.min_count), size, None, settings.hash_bits, settings.resources
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError
 from crfkit.models.averaging import average_models
-from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF
 from crfkit.models.kinds import kind_of
 

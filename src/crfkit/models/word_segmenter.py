@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, InputError
 from crfkit.evaluation import MetricFunction, as_score, path_metric, place_words, read_metric
 from crfkit.features import (
@@ -22,7 +23,6 @@ from crfkit.features import (
     WordDictionary,
     read_word,
 )
-from crfkit.models.checks import check_count
 from crfkit.models.crf import CRF
 from crfkit.models.kinds.lattice_model import LatticeModel
 from crfkit.models.kinds.lattices import ANY_LABEL, LatticePotentials

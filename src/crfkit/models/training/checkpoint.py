@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, InputError
 from crfkit.evaluation import Metric
 from crfkit.features import FeatureFunctions
-from crfkit.models.checks import check_count
 from crfkit.models.files import disk, model_file
 from crfkit.models.files.file_arrays import current_names
 from crfkit.models.files.model_file import ModelFile

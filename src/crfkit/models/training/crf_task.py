@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.errors import UnsavableError, UnsupportedError
 from crfkit.evaluation import read_metric
 from crfkit.features import (
@@ -22,7 +23,7 @@ from crfkit.features import (
     read_costs,
 )
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.checks import check_count, check_dev, check_optimizer, read_sample_weight
+from crfkit.models.checks import check_dev, check_optimizer, read_sample_weight
 from crfkit.models.constraints import SequencesSkipped, without_labels
 from crfkit.models.potentials import FeaturePotentials, TrainingData
 from crfkit.models.settings import CRFSettings

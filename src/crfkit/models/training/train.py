@@ -13,8 +13,9 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.errors import UnsupportedError
-from crfkit.models.checks import check_count, check_time_budget, count_threads
+from crfkit.models.checks import check_time_budget, count_threads
 from crfkit.models.graph_settings import GraphSettings
 from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_checkpoint, name_damage
