@@ -10,7 +10,8 @@ from click.testing import Result
 
 import crfkit
 from crfkit.data import open_dataset
-from crfkit.features import encode_files, open_resource
+from crfkit.errors import ArgumentError
+from crfkit.features import dataset_writer, encode_files, open_resource
 from tests.cli.commands import run as run_texts
 
 ROWS = "the D DET\ndog N NOUN\nruns V VERB\n\na D DET\ncat N NOUN\n\n"
@@ -93,14 +94,40 @@ def test_a_run_that_was_killed_while_it_wrote_its_first_file_goes_on(tmp_path: P
     assert "holds something else" in again.stderr
 
 
-def test_a_file_that_was_mended_is_named(tmp_path: Path, file: Path) -> None:
-    out, damaged = tmp_path / "data", tmp_path / "damaged.txt"
-    damaged.write_text("the D DET\ndog N\n")
-    command = ("encode", file, damaged, "--out", out, "--features", "names")
-    assert "damaged.txt:2" in run(*command, status=2).stderr
-    damaged.write_text("the D DET\ndog N NOUN\n")
-    assert "damaged.txt has changed since" in run(*command, status=2).stderr
-    assert "other files or options" in run(*command, "--min-count", 2, status=2).stderr
+def test_a_run_goes_on_at_the_file_that_was_mended(tmp_path: Path, file: Path) -> None:
+    """Of the files before it no shard is written again, and the data set is that of one run."""
+    files = [tmp_path / f"{i}.txt" for i in range(5)]
+    for path in files:
+        path.write_text(file.read_text())
+    options = ("--out", tmp_path / "data", "--features", "names", "--shard-size", 10)
+    files[3].write_text(file.read_text() * 3 + "\nthe D DET\ndog N\n")
+    assert "3.txt:" in run("encode", *files, *options, status=2).stderr
+    parts = sorted((tmp_path / "data").glob("part-*"))
+    times = {path: path.stat().st_mtime_ns for path in parts}
+    assert len(parts) == 6
+    files[3].write_text(file.read_text() * 3 + "\nthe D DET\ndog N NOUN\n")
+    files[4].write_text("the D\n")
+    assert "4.txt: found 1 input column" in run("encode", *files, *options, status=2).stderr
+    assert {path: path.stat().st_mtime_ns for path in parts} == times
+    assert "other files or options" in run("encode", *files, *options, "--min-count", 2, status=2).stderr
+    assert "other files or options" in run("encode", *files[1:], *options, status=2).stderr
+    run("encode", *files[:4], *options)  # without the file that cannot be read
+    run("encode", *files[:4], "--out", tmp_path / "whole", *options[2:])
+    found, whole = open_dataset(tmp_path / "data"), open_dataset(tmp_path / "whole")
+    assert found.head == whole.head
+    assert found.n_sequences == 8 * 6 + 1
+
+
+def test_a_file_that_changed_after_all_were_read_is_named(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(dataset_writer.DatasetWriter, "_write_shards", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            encode_files(file, tmp_path / "data")
+    file.write_text(file.read_text() + "\nthe D DET\n")
+    with pytest.raises(ArgumentError, match="has changed since: restore it"):
+        encode_files(file, tmp_path / "data")
 
 
 def test_files_with_other_columns_are_named(tmp_path: Path, file: Path) -> None:

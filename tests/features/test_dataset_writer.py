@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.data import EncodedDataset, open_dataset, read_pairs, write_arrays
+from crfkit.data import EncodedDataset, open_dataset, read_arrays, read_pairs, write_arrays
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
 from crfkit.features import (
     Annotation,
@@ -184,6 +184,27 @@ def test_finished_parts_are_not_encoded_again_and_damaged_ones_are(tmp_path: Pat
     assert contents(encode_sources(sources(), out, SETTINGS)) == expected
 
 
+def test_a_source_that_changed_is_encoded_again_from_its_beginning(tmp_path: Path) -> None:
+    """The run failed in the middle of it: parts of the sources before are kept, its own are not."""
+    out = tmp_path / "d"
+    first = sources()[0]
+    changed = [first, PairSource("b", lambda: words(30, 3), [3])]
+    expected = contents(encode_sources(changed, tmp_path / "whole", SETTINGS))
+    with pytest.raises(Killed):
+        encode_sources(sources(60), out, SETTINGS)
+    parts = {path: read_arrays(path, check=True).metadata["source"] for path in sorted(out.glob("part-*"))}
+    times = {path: path.stat().st_mtime_ns for path, source in parts.items() if source == 0}
+    assert 0 < len(times) < len(parts)
+    with pytest.raises(Killed):
+        encode_sources([first, sources(3)[1]._replace(identity=[3])], out, SETTINGS)
+    assert {path: path.stat().st_mtime_ns for path in sorted(out.glob("part-*"))} == times
+    assert contents(encode_sources(changed, out, SETTINGS)) == expected
+    shorter = contents(encode_sources([first], tmp_path / "first", SETTINGS))
+    with pytest.raises(Killed):
+        encode_sources(sources(60), tmp_path / "left", SETTINGS)
+    assert contents(encode_sources([first], tmp_path / "left", SETTINGS)) == shorter  # without the other
+
+
 def column_files(folder: Path) -> list[Path]:
     """Two files, with comments and empty columns."""
     files = [folder / "a.txt", folder / "b.txt"]
@@ -276,7 +297,7 @@ def test_folders_of_others_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Killed):
         encode_sources(sources(30), out, SETTINGS)
     with pytest.raises(ArgumentError, match="unfinished run with other"):
-        encode_sources(sources()[:1], out, SETTINGS)
+        encode_sources(sources()[1:], out, SETTINGS)
     fcntl = pytest.importorskip("fcntl")
     with (out / "unfinished.json").open("rb") as stream:
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX)

@@ -52,7 +52,8 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
     """Encode FILES, features and labels as numbers, into the folder OUT, on which crfkit train trains.
 
     FILES have one word a line, as for crfkit train. They are read once, in bounded memory. A run that was killed goes on
-    when the same command is given again; shards that it has written are kept.
+    when the same command is given again; shards that it has written are kept. A file that was wrong may be mended first, or
+    left out: files before it are not read again.
     """
     from crfkit.features import ENCODED_SHARD_SIZE, EncodingSettings, encode_sources, file_source
 

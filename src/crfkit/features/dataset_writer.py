@@ -7,7 +7,7 @@
 3. Each part becomes a shard, with the ids of that vocabulary.
 
 So features, labels and their order are those that training in memory finds. Parts and shards that a killed run has written
-are kept, if their checksums are right.
+are kept, if their checksums are right; those of a file that has changed since, and of all after it, are written anew.
 """
 
 from __future__ import annotations
@@ -127,31 +127,62 @@ class DatasetWriter:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UnwritableFileError(f"{self.folder}: cannot be written ({error.strerror})") from None
-        if plan.exists():
-            self._check_plan(plan)
-        else:
-            write_file(plan, [json.dumps(self.plan).encode()])
+        if not plan.exists():
+            self._write_plan()
         with plan.open("rb") as stream:
             _lock(stream, self.folder)
-            yield None
+            n_kept = self._compare_plan(plan)
+            if n_kept is None:
+                yield None
+                return
+            self._forget_sources(n_kept)
+            self._write_plan()
+            with plan.open("rb") as new:
+                _lock(new, self.folder)
+                yield None
 
-    def _check_plan(self, path: Path) -> None:
-        """Refuse to go on with a run of other files or options; files that have changed since are named."""
+    def _write_plan(self) -> None:
+        write_file(self.files.plan, [json.dumps(self.plan).encode()])
+
+    def _compare_plan(self, path: Path) -> int | None:
+        """How many sources, from the first one on, are those of the unfinished run, None: all; refuse other options.
+
+        A file that could not be read may have been mended or left out since: the run goes on there. Once all files are
+        read there are no parts left to go on from.
+        """
         try:
             found, plan = json.loads(path.read_bytes()), json.loads(json.dumps(self.plan))
         except ValueError:
             found, plan = {}, self.plan
         if found == plan:
-            return
+            return None
         what = "with other files or options is there: repeat that one"
         if found == plan | {"sources": found.get("sources")}:
             before, now = found["sources"], plan["sources"]
-            if [name for name, _ in before] == [name for name, _ in now]:
+            same = [old == new for old, new in zip(before, now, strict=False)]
+            n_kept = same.index(False) if False in same else len(same)
+            same_names = [name for name, _ in before] == [name for name, _ in now]
+            if (n_kept or same_names) and not self.files.vocabulary.exists():
+                return n_kept
+            if same_names:
                 changed = [new[0] for old, new in zip(before, now, strict=True) if old != new]
-                what = f"is there, and {', '.join(changed)} has changed since: restore what it read"
+                what = f"is there that has read all files, and {', '.join(changed)} has changed since: restore it"
         raise ArgumentError(
             f"{self.folder}: an unfinished run {what}, choose another folder, or remove this one"
         )
+
+    def _forget_sources(self, n_kept: int) -> None:
+        """Remove the parts of all sources but the first ones."""
+        number = 0
+        while (part := self._read(self.files.part(number))) is not None and part.metadata["source"] < n_kept:
+            number += 1
+        self._remove_parts(number)
+
+    def _remove_parts(self, first: int) -> None:
+        for path in map(self.files.part, count(first)):
+            if not path.exists():
+                break
+            path.unlink()
 
     def finish(self) -> EncodedDataset:
         """All steps that are left."""
@@ -193,10 +224,7 @@ class DatasetWriter:
                 number += 1
             if complete:
                 continue
-            for path in map(self.files.part, count(number)):  # what follows a damaged part
-                if not path.exists():
-                    break
-                path.unlink()
+            self._remove_parts(number)  # what follows a damaged part
             self.stage(f"encoding {source.name}")
             for part, last in self._encode(source, skipped):
                 self._check_columns(part.metadata["n_columns"], source.name)
