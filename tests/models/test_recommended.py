@@ -7,8 +7,10 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from crfkit import CRF, LBFGS, Chain, Patterns, Segments, load
 from crfkit.features import PRESETS, guess_facets
@@ -33,9 +35,33 @@ def test_what_is_not_given_is_recommended_or_standard(features: str | None) -> N
 def test_what_is_given_wins_even_if_it_is_the_standard(name: str) -> None:
     value: Any = False if name in ABSENT else copy.copy(STANDARD[name])
     crf = CRF(features="morphology", **{name: value})
-    assert getattr(crf, name) == value
+    assert getattr(crf, name) == ({"default": 1.0, "near": 20.0} if name == "l2" else value)
     usual = {**STANDARD, **RECOMMENDED["morphology"]}
     assert all(getattr(crf, other) == usual[other] for other in STANDARD if other != name)
+
+
+def test_a_number_scales_the_penalties_of_the_preset() -> None:
+    scaled = {"default": 0.5, "near": 10.0}
+    crf = CRF(features="morphology", l2=0.5)
+    assert crf.l2 == CRF(features="morphology").set_params(l2=np.float64(0.5)).l2 == clone(crf).l2 == scaled
+    assert crf.fit(X, y).l2_ == scaled
+    given = {"default": 0.5, "near": 1.0}
+    assert CRF(features="morphology", l2=given).l2 is given
+    assert CRF(features="morphology", l2={"default": 0.5}).l2 == {"default": 0.5}
+    assert CRF(features="morphology", l2="auto").l2 == "auto"
+    assert CRF(Segments(), "morphology", l2=0.5).l2 == CRF(features="pos", l2=0.5).l2 == 0.5
+    search = GridSearchCV(CRF(features="morphology"), {"l2": [0.5]}, cv=2).fit(X, y)
+    assert search.best_estimator_.l2_ == scaled
+
+
+def test_one_number_for_all_blocks_stays_one(tmp_path: Path) -> None:
+    crf = CRF(features="morphology")
+    crf.l2 = 0.5  # as in model files that were written before numbers were scaled
+    assert clone(crf).l2 == {"default": 0.5}
+    crf.fit(X, y).save(tmp_path / "m.crf")
+    again = load(tmp_path / "m.crf")
+    assert again.l2_ == {"default": 0.5}
+    assert (again.fit(X, y).weights_ == crf.weights_).all()
 
 
 @pytest.mark.parametrize("structure", [Segments(), Chain(), Patterns(["a b"])])
@@ -95,7 +121,7 @@ def test_the_command_line_trains_the_same_model(tmp_path: Path) -> None:
     assert (found.facets, found.tag_dictionary, found.l2, found.all_possible_transitions) == (
         False,
         False,
-        0.5,
+        {"default": 0.5, "near": 10.0},
         True,
     )
     assert isinstance(found.optimizer, LBFGS)

@@ -116,12 +116,14 @@ def _labels(examples: Sequence[Example]) -> set[str]:
 
 def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
     """`--l2`, and `["transitions=0.1", …]` of `--block-l2`, as the `l2` of a CRF; `usual` where it is not given."""
+    from crfkit.models.recommended import scale_strengths
+
     if text == "auto":
         if blocks:
             raise InputError("--block-l2 was given beside --l2 auto, expected a number beside it")
         return text
     try:
-        default = usual if text is None else float(text)
+        default = usual if text is None else scale_strengths(usual, float(text))
     except ValueError:
         raise InputError(f"--l2 {text}: expected a number, or auto") from None
     strengths = {}

@@ -25,6 +25,7 @@ def choose_settings(
     options: dict[str, Any],
 ) -> "ChosenCRF":
     """The CRF for the tags of a treebank, with what the options of the command ask for instead."""
+    from crfkit.models.recommended import scale_strengths
     from crfkit.pipeline import choose_crf, choose_for_treebank
 
     if options["features"] is None:
@@ -33,6 +34,8 @@ def choose_settings(
         labels = columns.known_labels(sentences)
         chosen = choose_crf(columns, labels, options["threads"], resources=resources)
     given = {name: options[name] for name in ("features", "l2", "min_count") if options[name] is not None}
+    if "l2" in given and "features" not in given:
+        given["l2"] = scale_strengths(chosen.crf.l2, given["l2"])
     of_optimizer = (
         options["optimizer"],
         options["max_iterations"],

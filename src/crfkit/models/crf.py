@@ -70,6 +70,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (without penalties), the name of one ("lbfgs",
         "averaged_perceptron", …), or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"transitions": 0.1, "default": 1.0}).
+        Where the preset has strengths by block, a number l2 is the default one, and the others keep their ratio to it.
         l2="auto": the one that makes held-out sequences most likely, found on a part of the training data
     all_possible_states : a weight for every feature and label; otherwise only for those seen together. With `facets`:
         for every feature and facet that a position may have where the feature is active.
@@ -282,6 +283,13 @@ class CRF(SequenceModel[Label], Generic[Label]):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; False for what the model is without, where the preset would bring it along."""
         return as_arguments(super().get_params(deep))
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters: `l2=0.1`, as `CRF(l2=0.1)`, or a setting inside one, `optimizer__tolerance=1e-6`."""
+        super().set_params(**params)
+        if params.get("l2") is not None:
+            self.l2 = complete_parameters(self.features, {"structure": self.structure, "l2": self.l2})["l2"]
+        return self
 
     def _make_loss(self, sharded: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The loss that `fit` minimises; a subclass may have it computed elsewhere."""

@@ -1,9 +1,15 @@
-"""What the parameters of a `CRF` are where none are given: those that its preset recommends, else the standard ones."""
+"""What the parameters of a `CRF` are where none are given: those that its preset recommends, else the standard ones.
+
+A strength `l2` that is given as a number is that of the block "default"; other blocks that the preset names have theirs in
+the same ratio to it. A dict is taken as it is: {"default": 0.5} is 0.5 for all blocks.
+"""
 
 from collections.abc import Mapping
 from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from crfkit.models.kinds import KINDS
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER
@@ -47,19 +53,42 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 def complete_parameters(features: object, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters with those that are None filled in: by the preset `features`, else by the standard ones.
 
-    The recommendations are for chains, with patterns or without: other structures have the standard parameters.
+    A number for `l2` sets the level of the preset's strengths.
     """
-    structure = given["structure"]
-    chains = tuple(kind.structure for kind in KINDS if kind.adds_to_chain)
-    own = RECOMMENDED.get(features, {}) if isinstance(features, str) else {}
-    usual = deepcopy({**STANDARD, **(own if structure is None or isinstance(structure, chains) else {})})
-    return {name: usual.get(name) if value is None else value for name, value in given.items()}
+    usual = deepcopy(_usual_parameters(features, given["structure"]))
+    used = {name: usual.get(name) if value is None else value for name, value in given.items()}
+    return used | {"l2": scale_strengths(usual["l2"], used["l2"])}
+
+
+def scale_strengths(usual: Any, l2: Any) -> Any:
+    """The strengths `usual`, by block, with `l2` for the default block; `l2` itself unless it is a number."""
+    if not _is_number(l2) or not isinstance(usual, Mapping):
+        return l2
+    return {block: float(l2) * strength / usual["default"] for block, strength in usual.items()}
 
 
 def as_arguments(used: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a model as arguments of `CRF`: False for what it is without, where None would be filled in."""
+    """The parameters of a model as arguments of `CRF`, which fills in and scales some of them.
+
+    False for what the model is without, where None would be filled in; {"default": l2} for one strength of all blocks, where
+    a number would be scaled.
+    """
     filled = complete_parameters(used["features"], used)
-    return {
+    arguments = {
         name: False if value is None and name in _OPTIONAL and filled[name] is not None else value
         for name, value in used.items()
     }
+    if _is_number(used["l2"]) and isinstance(filled["l2"], Mapping):
+        arguments["l2"] = {"default": float(used["l2"])}
+    return arguments
+
+
+def _usual_parameters(features: object, structure: object) -> Mapping[str, Any]:
+    """Those of the preset, which are for chains, with patterns or without; other structures have the standard ones."""
+    chains = tuple(kind.structure for kind in KINDS if kind.adds_to_chain)
+    own = RECOMMENDED.get(features, {}) if isinstance(features, str) else {}
+    return {**STANDARD, **(own if structure is None or isinstance(structure, chains) else {})}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
