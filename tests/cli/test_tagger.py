@@ -91,7 +91,11 @@ def test_options_reach_the_tagger() -> None:
     tagger = crfkit.load("m.tagger")
     assert tagger.tag == "upos+feats"
     found = tagger.crf_.get_params(deep=False)
-    assert (found["l2"], found["min_count"], found["features"]) == ({"default": 0.3, "near": 6}, 2, "morphology")
+    assert (found["l2"], found["min_count"], found["features"]) == (
+        {"default": 0.3, "near": 6},
+        2,
+        "morphology",
+    )
     assert found["optimizer"].max_iterations == 3
     run("train-tagger", "train.conllu", "--tag", "upos+feats", "--model", "m.tagger", "--l2", "2", "--quiet")
     assert crfkit.load("m.tagger").crf_.l2 in (2, {"default": 2, "near": 40})  # by the number of tags

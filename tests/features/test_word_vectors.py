@@ -87,6 +87,34 @@ def fasttext_file(words: list[str], matrix: np.ndarray, bucket: int, shortest: i
     return head + names + shape + matrix.astype("<f4").tobytes()
 
 
+GLOVE = "the 0.1 -2 3e-2\n1990 1 2 0.5\nNew York 0 0 0\nof -1.5 .25 7\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("glove.txt", GLOVE, "word vectors"),
+        ("glove.txt", GLOVE.replace("\n", "\r\n"), "word vectors"),
+        ("word2vec.txt", "2 2\nthe 0.5 1\nof 1 2\n", "word vectors"),
+        ("cities.txt", GLOVE + "Rome\n", "lexicon"),
+        ("dates.txt", "May 1 2 1990\nJune 3 4 1991\n", "lexicon"),
+        ("versions.txt", "Windows 3.1\nOS 2.0\n", "lexicon"),
+        ("ranks.txt", "2 2\nRome\nOslo\n", "lexicon"),
+        ("one.txt", "Rome\n", "lexicon"),
+        ("headline.txt", "2 2\n", "lexicon"),
+        ("few.txt", "4 3\nthe 0.5 1\nof 1.5 2\n", "lexicon"),
+    ],
+)
+def test_a_text_is_known_by_its_first_lines(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8", newline="")
+    found = open_resource(path)
+    assert kind == found.KIND
+    if name == "glove.txt":
+        assert isinstance(found, WordVectors)
+        assert found.rows(["1990", "New York", "Oslo"]).tolist() == [[1, 2, 0.5], [0, 0, 0], [0, 0, 0]]
+
+
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 2), (3, 6), (0, 0)])
 def test_files_of_fasttext_have_subwords(tmp_path: Path, shortest: int, longest: int) -> None:
     words, bucket = ["</s>", "Rom", "Łódź"], 11

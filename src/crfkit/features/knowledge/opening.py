@@ -12,18 +12,20 @@ from crfkit.features.knowledge import mapped_file
 from crfkit.features.knowledge.clusters import Clusters
 from crfkit.features.knowledge.lexicon import Lexicon
 from crfkit.features.knowledge.resource import Resource
+from crfkit.features.knowledge.vector_files import looks_like_vectors
 from crfkit.features.knowledge.word_vectors import WordVectors
 
 KINDS: dict[str, type[Resource]] = {kind.KIND: kind for kind in (Lexicon, Clusters, WordVectors)}
 _VECTORS = (".vec", ".bin", ".vec.gz")
 _PATHS = re.compile(r"[01]+\t[^\t]+(\t[0-9]+)?")
-_LOOKED_AT = 100  # lines that tell a file of Brown clusters
+_LOOKED_AT = 100  # lines that tell what a text holds
 
 
 def open_resource(path: str | os.PathLike[str]) -> Resource:
     """The resource of a file: one that was built or saved, word vectors (.vec, .bin), Brown clusters, or a list of entries.
 
-    A text file whose lines are `path<TAB>word<TAB>count` holds clusters; any other has an entry of a lexicon on each line.
+    A text file whose lines are `path<TAB>word<TAB>count` holds clusters, one with a word and equally many decimal numbers on
+    each line vectors, as those of GloVe; any other has an entry of a lexicon on each line.
     """
     if mapped_file.is_mapped_file(path):
         return _open(mapped_file.load(path), str(path))
@@ -32,6 +34,8 @@ def open_resource(path: str | os.PathLike[str]) -> Resource:
     lines = [line for _, line in islice(number_lines(path), _LOOKED_AT)]
     if lines and all(map(_PATHS.fullmatch, lines)):
         return Clusters.read(path)
+    if looks_like_vectors(lines):
+        return WordVectors.read(path)
     return Lexicon.read(path)
 
 

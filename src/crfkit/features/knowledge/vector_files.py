@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +20,9 @@ Float32s = npt.NDArray[np.float32]
 _FASTTEXT = 793712314  # the number that a .bin file begins with
 _FASTTEXT_VERSION = 12
 _MOST_SIZE = 100_000
+_FEWEST = 3  # numbers of a vector in a text that does not say how many
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_FRACTION = re.compile("[.eE]").search
 
 
 class Subwords(NamedTuple):
@@ -66,6 +71,27 @@ class VectorFile(NamedTuple):
     words: list[str]
     matrix: Float32s  # [words, K]
     subwords: Subwords | None
+
+
+def looks_like_vectors(lines: Sequence[str]) -> bool:
+    """Whether the first lines of a text are word vectors: a word and equally many numbers on each, some with a point.
+
+    Fewer than three numbers are vectors where the first line says so, as in files of word2vec. Words may have blanks, or be
+    numbers.
+    """
+    header = _header(lines[0].encode("utf-8", "surrogatepass")) if lines else None
+    rows = [line.split() for line in lines[header is not None :]]
+    counts = [_count_numbers(row) for row in rows]
+    if not rows or min(counts) < (_FEWEST if header is None else max(header[1], 1)):
+        return False
+    size = min(counts) if header is None else header[1]
+    is_one_word = sum(len(row) == size + 1 for row in rows) * 2 > len(rows)  # few words have blanks
+    return is_one_word and any(map(_FRACTION, (number for row in rows for number in row[-size:])))
+
+
+def _count_numbers(row: Sequence[str]) -> int:
+    """How many numbers end a line, the first word not counted."""
+    return next((n for n, part in enumerate(reversed(row[1:])) if not _DECIMAL.fullmatch(part)), len(row[1:]))
 
 
 def read_vectors(path: str | os.PathLike[str], limit: int | None) -> VectorFile:
