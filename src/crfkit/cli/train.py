@@ -116,7 +116,7 @@ def _labels(examples: Sequence[Example]) -> set[str]:
 
 def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
     """`--l2`, and `["transitions=0.1", …]` of `--block-l2`, as the `l2` of a CRF; `usual` where it is not given."""
-    from crfkit.models.recommended import scale_strengths
+    from crfkit.models import scale_strengths
 
     if text == "auto":
         if blocks:

@@ -25,7 +25,7 @@ def choose_settings(
     options: dict[str, Any],
 ) -> "ChosenCRF":
     """The CRF for the tags of a treebank, with what the options of the command ask for instead."""
-    from crfkit.models.recommended import scale_strengths
+    from crfkit.models import scale_strengths
     from crfkit.pipeline import choose_crf, choose_for_treebank
 
     if options["features"] is None:

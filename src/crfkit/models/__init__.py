@@ -42,6 +42,7 @@ from crfkit.models.notebook_view import ParameterView, label_list
 from crfkit.models.parser import BoundedSentence, Parser, ScoredSentence
 from crfkit.models.patterns.growth import GrowthRound
 from crfkit.models.potentials import FeaturePotentials
+from crfkit.models.recommended import scale_strengths
 from crfkit.models.scores import position_scores, score_nbest
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointError, CheckpointMismatchError
 from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
@@ -140,6 +141,7 @@ __all__ = [
     "read_model_file",
     "replacing",
     "save_elsewhere",
+    "scale_strengths",
     "score_nbest",
     "self_train",
     "setting",
