@@ -11,6 +11,7 @@
 #include "lattice/evaluator.hpp"
 #include "lattice/lattice_parts.hpp"
 #include "lattice/mistakes.hpp"
+#include "lattice/sequence_loss.hpp"
 #include "training/part_loss.hpp"
 
 namespace crfkit {
@@ -70,8 +71,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss> {
     LatticeLoss(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design, Annotation gold,
                 bool single_precision, int threads)
         : ChainLoss(std::move(layout), std::move(design), std::move(gold), single_precision, threads),
-          data_(*layout_, arcs_, *design_, n_threads),
-          parts_(*layout_, *design_, &gold_, data_) {}
+          data_(*layout_, arcs_, *design_, n_threads) {}
 
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
@@ -79,7 +79,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss> {
         return std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, data_, blocks_);
     }
     const SequenceSource& sequences() override {
-        if (!sequences_) sequences_ = std::make_unique<PartSequences>(parts_);
+        if (!sequences_) sequences_ = std::make_unique<LatticeSequences>(*layout_, *design_, gold_, data_);
         return *sequences_;
     }
     std::unique_ptr<Mistakes> mistakes(const double* w) override {
@@ -88,7 +88,6 @@ class LatticeLoss final : public ChainLoss<LatticeLoss> {
 
   private:
     LatticeData data_;
-    LatticeParts parts_;
     std::vector<LatticeBlock> blocks_;
 };
 
