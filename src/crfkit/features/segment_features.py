@@ -68,6 +68,10 @@ class SegmentReader:
         for feature in structure.functions:
             if isinstance(feature, NotLoaded):
                 feature()
+        given: Any = structure.segment_features
+        for feature in given:
+            if isinstance(feature, SegmentExtractor):
+                feature.check_resources()
 
     def read(self, n: int, x: Any) -> "InputReader":
         """The features of the segments of input n."""
@@ -113,8 +117,7 @@ class SegmentReader:
 
     def _reader(self, n: int, x: Any, feature: SegmentFeature | SegmentExtractor | int | str) -> Reader:
         if isinstance(feature, SegmentExtractor):
-            names = feature.open(n, x)
-            return lambda start, end: ((name, 1.0) for name in names(x, start, end))
+            return feature.open(n, x)
         if callable(feature):
             return lambda start, end: _named(n, x, feature, start, end)
         words = list(sequence_words(n, x, feature, "a segment feature needs"))

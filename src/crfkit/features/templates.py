@@ -42,11 +42,10 @@ from crfkit.features.knowledge import MissingResource, Resource
 from crfkit.features.knowledge.macros import (
     MACROS,
     Lookup,
-    check_resource,
+    ResourceReader,
     find_lexicon,
     look_up,
     parse_lookup,
-    resource_name,
 )
 from crfkit.features.template_functions import FUNCTIONS
 
@@ -121,7 +120,7 @@ class Program(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Template:
+class Template(ResourceReader):
     """A parsed template. Two templates are equal when their texts are.
 
     `Template.read` takes it from a file; `text` is what was parsed, `source` names it in messages.
@@ -180,16 +179,6 @@ class Template:
         for vector in self._program.vectors:
             found.setdefault(Lookup("vector", vector.resource), f"{self.source}:{vector.number}")
         return found
-
-    def used_resources(self) -> dict[str, Resource | MissingResource]:
-        """Those of its resources that its macros read."""
-        names = {resource_name(lookup, self.resources) for lookup in self.lookups}
-        return {name: resource for name, resource in self.resources.items() if name in names}
-
-    def check_resources(self) -> None:
-        """Raise InputError where a macro reads a resource that is missing, or of another kind."""
-        for lookup, place in self.lookups.items():
-            check_resource(lookup, self.resources, place)
 
     def lexicon(self, index: int) -> tuple[_core.LexiconTable, int] | None:
         """The lexicon that transform `index` matches, and the number of the list (−1: all); None for any other transform."""

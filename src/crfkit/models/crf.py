@@ -303,7 +303,10 @@ class CRF(SequenceModel[Label], Generic[Label]):
             self.__dict__.pop("l2_search_", None)  # that of an earlier fit
 
     def _settings(self) -> CRFSettings:
-        return CRFSettings(**{field.name: getattr(self, field.name) for field in fields(CRFSettings)})
+        given = {field.name: getattr(self, field.name) for field in fields(CRFSettings)}
+        if isinstance(self.resources, Mapping):  # else training refuses them
+            given["structure"] = kind_of(self.structure).bind(self.structure, self.resources)
+        return CRFSettings(**given)
 
     def _set_model(self, model: ChainModel, weights: Float64s) -> None:
         super()._set_model(model, weights)
@@ -331,9 +334,14 @@ class CRF(SequenceModel[Label], Generic[Label]):
             return [*own, *kind.functions(structure)]
         return features if own else None
 
+    def _used_resources(self) -> dict[str, Resource | MissingResource]:
+        model = self._get_model()
+        template, structure = model.potentials.encoder.template, model.trained_structure
+        of_template = {} if template is None else template.used_resources()
+        return {**of_template, **kind_of(structure).used_resources(structure)}
+
     def _model_resources(self) -> Any:
-        template = self._get_model().potentials.encoder.template
-        return (template.used_resources() if template is not None else None) or None
+        return self._used_resources() or None
 
     def _pack(self, settings: dict[str, Any], history: Float64s, *, single_precision: bool) -> ModelFile:
         model = self._get_model()
@@ -341,7 +349,9 @@ class CRF(SequenceModel[Label], Generic[Label]):
             raise UnsavableError(reason)
         encoder = model.potentials.encoder
         settings |= {
-            "parameters": replace(self._settings(), l2=self.l2_).to_json(encoder.template),
+            "parameters": replace(self._settings(), l2=self.l2_).to_json(
+                encoder.template, self._used_resources()
+            ),
             "n_columns": encoder.n_columns,
             "more_columns": encoder.more_columns,
             "local": model.potentials.local,
@@ -350,5 +360,4 @@ class CRF(SequenceModel[Label], Generic[Label]):
         return crf_file.pack(contents, single_precision=single_precision)
 
     def _bundle(self, file: ModelFile) -> ModelFile:
-        template = self._get_model().potentials.encoder.template
-        return file if template is None else resource_file.bundle(file, template.used_resources())
+        return resource_file.bundle(file, self._used_resources())

@@ -147,11 +147,16 @@ class CRFSettings:
         else:
             X, n_columns = count_columns(X)
             template = find_template(self.features, n_columns, self.resources)
-        check_used(self.resources, template)
+        check_used(self.resources, template, self.kind.used_resources(self.structure))
         return X, template
 
-    def to_json(self, template: Template | None) -> dict[str, Any]:
-        """What a model file keeps; threads and random numbers belong to the machine, not to the model."""
+    def to_json(
+        self, template: Template | None, resources: Mapping[str, Resource | MissingResource]
+    ) -> dict[str, Any]:
+        """What a model file keeps, with the names of the resources that the model reads.
+
+        Threads and random numbers belong to the machine, not to the model.
+        """
         is_preset = isinstance(self.features, str) and self.features in PRESETS
         return {
             "structure": settings_file.chain_to_json(self.chain) | self.kind.to_json(self.structure),
@@ -166,7 +171,7 @@ class CRFSettings:
             "min_count": check_min_count(self.min_count),
             "facets": settings_file.name_or_listed(self.facets),
             "tag_dictionary": settings_file.name_or_listed(self.tag_dictionary),
-            "resources": resource_file.to_json({} if template is None else template.used_resources()),
+            "resources": resource_file.to_json(resources),
             **({} if self.hash_bits is None else {"hash_bits": int(self.hash_bits)}),
         }
 
@@ -298,15 +303,18 @@ def check_columns(columns: object) -> None:
             raise ArgumentError(f"columns has {name!r}, expected some of {known}")
 
 
-def check_used(resources: Mapping[str, Resource | MissingResource] | None, template: Template | None) -> None:
-    """Refuse resources that no macro reads."""
-    used = {} if template is None else template.used_resources()
+def check_used(
+    resources: Mapping[str, Resource | MissingResource] | None,
+    template: Template | None,
+    of_structure: Mapping[str, Resource | MissingResource],
+) -> None:
+    """Refuse resources that no macro reads: none of the template, and none of the structure."""
+    used = {**({} if template is None else template.used_resources()), **of_structure}
     for name in resources or {}:
         if name not in used:
             known = ", ".join(map(repr, used)) or "none"
-            what = (
-                "features is no template" if template is None else f"the macros of the template read {known}"
-            )
+            is_read = template is not None or of_structure
+            what = f"the macros of the template read {known}" if is_read else "features is no template"
             raise ArgumentError(f"resources has {name!r}, but {what}")
 
 

@@ -25,6 +25,8 @@ from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
 
 SegmentFeature = Callable[[Any, int, int], Any]
 """A function of (x, start, end) that gives names of features, or {name: value}."""
+SegmentNames = Callable[[int, int], Iterable[tuple[str, float]]]
+"""A function of (start, end) that gives names and values of features, of the segments of one input."""
 _CHAIN = Chain()
 IOB1_HINT = "; labels of IOB1 are read by Segments(scheme='iob1')"
 """The end of an error message for labels that look like IOB1."""
@@ -59,8 +61,12 @@ class SegmentExtractor(ABC):
         """The columns that it reads."""
 
     @abstractmethod
-    def open(self, n: int, x: Any) -> SegmentFeature:
+    def open(self, n: int, x: Any) -> SegmentNames:
         """What gives the features of the segments of input n."""
+
+    @abstractmethod
+    def check_resources(self) -> None:
+        """Raise InputError where it reads a lexicon, clusters or word vectors that it was not given."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -129,6 +130,27 @@ def find_lexicon(lookup: Lookup, resources: Resources) -> tuple[_core.LexiconTab
     found = find_resource(lookup, resources)
     assert isinstance(found, Lexicon)
     return found.table, -1 if lookup.list is None else found.number_of(lookup.list)
+
+
+class ResourceReader(ABC):
+    """A template with macros that read resources, which it is bound to."""
+
+    resources: Resources  # by the names that its macros have for them
+
+    @property
+    @abstractmethod
+    def lookups(self) -> dict[Lookup, str]:
+        """What its macros look up in resources, and where it stands."""
+
+    def used_resources(self) -> dict[str, Resource | MissingResource]:
+        """Those of its resources that its macros read."""
+        names = {resource_name(lookup, self.resources) for lookup in self.lookups}
+        return {name: resource for name, resource in self.resources.items() if name in names}
+
+    def check_resources(self) -> None:
+        """Raise InputError where a macro reads a resource that is missing, or of another kind."""
+        for lookup, place in self.lookups.items():
+            check_resource(lookup, self.resources, place)
 
 
 def check_resources(resources: object) -> dict[str, Resource | MissingResource]:

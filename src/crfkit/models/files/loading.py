@@ -173,7 +173,7 @@ def _read_crf(
         map_ = None
         if stored is not None:
             map_ = FunctionMap(*stored, labels.classes, parameters.chain, contents.feature_map)
-        found = StoredModel(contents, parameters.chain, template, map_, local, of_structure, trust)
+        found = StoredModel(contents, parameters.chain, template, map_, local, chosen, of_structure, trust)
         structure, potentials = kind.open(found)
         crf: CRF[Any] = CRF(**as_arguments(vars(replace(parameters, structure=structure))))
         crf._set_model(kind.model(labels, structure.chain, potentials, learned.dictionary), contents.weights)

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from crfkit.features import FunctionMap, Labels, Template
+from crfkit.features import FunctionMap, Labels, MissingResource, Resource, Template
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.files.crf_file import Contents
+from crfkit.models.files.resource_file import Resources
 from crfkit.models.potentials import FeaturePotentials, potentials_without_structure
 from crfkit.models.training.fingerprint import by_code
 from crfkit.models.training.training_set import TrainingInput, TrainingSet, learn_sequences
@@ -23,6 +24,7 @@ class StoredModel(NamedTuple):
     template: Template | None
     functions: FunctionMap | None  # feature functions
     local: bool  # normalised at each position
+    resources: Resources  # those given, and those of the file
     given: Any  # the functions that the structure calls, or its class; None: placeholders
     trust: bool  # import what the file names
 
@@ -92,6 +94,14 @@ class StructureKind:
     def text(self, structure: Any) -> str:
         """What a checkpoint compares; what the functions give on the data is compared too."""
         return f"{structure!r} {', '.join(map(by_code, self.functions(structure)))}".rstrip()
+
+    def bind(self, structure: Any, resources: Resources | None) -> Any:
+        """The structure with the resources that its features may name."""
+        return structure
+
+    def used_resources(self, structure: Any) -> dict[str, Resource | MissingResource]:
+        """The resources that its features read, by name."""
+        return {}
 
     def to_json(self, structure: Any) -> dict[str, Any]:
         """What a model file says of it beside its chain, where that is not with the weights."""

@@ -9,9 +9,19 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Bools, Float64s, Int32s
-from crfkit.features import Dataset, Labels, SegmentCells, SegmentMap, without_spans
+from crfkit.features import (
+    Dataset,
+    Labels,
+    MissingResource,
+    Resource,
+    SegmentCells,
+    SegmentMap,
+    SegmentTemplate,
+    without_spans,
+)
 from crfkit.inference import Answerer
 from crfkit.models.files import segment_file
+from crfkit.models.files.resource_file import Resources
 from crfkit.models.kinds.kind import StoredModel, StructureKind
 from crfkit.models.kinds.segment_model import SegmentModel, refuse_allowed
 from crfkit.models.potentials import FeaturePotentials, Learning, StructurePotentials, TrainingData
@@ -222,12 +232,39 @@ class SegmentKind(StructureKind):
         """Of features of segments."""
         return structure.functions
 
+    def bind(self, structure: Segments, resources: Resources | None) -> Segments:
+        """Those that templates name, beside their own."""
+        if not resources or not _templates(structure):
+            return structure
+        features: Any = structure.segment_features
+        bound = [
+            feature.bind({**feature.resources, **resources})
+            if isinstance(feature, SegmentTemplate)
+            else feature
+            for feature in features
+        ]
+        return replace(structure, segment_features=bound)
+
+    def used_resources(self, structure: Segments) -> dict[str, Resource | MissingResource]:
+        """Those of templates."""
+        found: dict[str, Resource | MissingResource] = {}
+        for template in _templates(structure):
+            found |= template.used_resources()
+        return found
+
     def open(self, stored: StoredModel) -> tuple[Segments, SegmentPotentials]:
-        """The segments, with the functions that are given."""
+        """The segments, with the functions and the resources that are given."""
         segments: SegmentMap = stored.contents.own
         structure = segment_file.with_functions(segments.structure, stored.given, trust=stored.trust)
+        structure = self.bind(structure, stored.resources)
         segments = replace(segments, structure=structure)
         functions = stored.functions
         if functions is not None:
             functions = replace(functions, pairs=segments.label_pairs())
         return structure, SegmentPotentials(*stored.features, segments, functions=functions)
+
+
+def _templates(structure: Segments) -> list[SegmentTemplate]:
+    """Those of the features of segments that are templates."""
+    features: Any = structure.segment_features
+    return [feature for feature in features if isinstance(feature, SegmentTemplate)]

@@ -195,7 +195,7 @@ def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFS
             f"{dataset.path}: the data set was encoded with min_count={stored['min_count']}, the model has "
             f"min_count={settings.min_count}; leave it out, or encode the files again"
         )
-    check_used(settings.resources, template)
+    check_used(settings.resources, template, settings.kind.used_resources(settings.structure))
     _check_resources(dataset, settings)
     bits = stored.get("hash_bits")
     if settings.hash_bits not in (None, bits):
