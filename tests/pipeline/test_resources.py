@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 import crfkit
-from crfkit import CRF, Clusters, Lexicon, TreebankTagger
-from crfkit.data import Sentence, Word
+from crfkit import CRF, Clusters, Lexicon, Parser, TreebankTagger, WordVectors
+from crfkit.data import Sentence, Word, write_conllu
 from crfkit.errors import ArgumentError, NotLoadedError
 from crfkit.models import CheckpointMismatchError
 from crfkit.pipeline import Lemmatizer, Pipeline, choose_crf
 from crfkit.pipeline.tag_columns import TagColumns
+from tests.cli.commands import complaint, run
 from tests.pipeline.small_treebank import make_treebank
 
 NAMES = ("Ada", "Bob", "Cyd", "Dora")
@@ -124,6 +125,37 @@ def test_pipelines(tmp_path: Path) -> None:
         Pipeline.load(tmp_path / "named").predict(without(treebank[:1]))
     with pytest.raises(ArgumentError, match="resources has 'people', but the components need 'brown'"):
         Pipeline.load(tmp_path / "named", resources={"people": PEOPLE})
+
+
+def test_the_parser_of_a_pipeline_reads_clusters_and_vectors(tmp_path: Path) -> None:
+    treebank, brown = make_treebank(40), Clusters.build({"dog": "00", "cat": "00", "see": "11"})
+    vectors = WordVectors.build({"dog": [1.0, 0.0], "cat": [0.5, 1.0]})
+    pipeline = Pipeline(folds=2, n_threads=1, clusters=brown, vectors=vectors)
+    pipeline.fit(treebank, checkpoint=tmp_path / "steps")
+    [parser] = [part for part in pipeline.components_ if isinstance(part, Parser)]
+    assert (parser.clusters, parser.vectors) == (brown, vectors)
+    again = Pipeline(folds=2, n_threads=1, clusters=brown, vectors=vectors)
+    expected = pipeline.predict(without(treebank[:5]))
+    assert again.fit(treebank, checkpoint=tmp_path / "steps").predict(without(treebank[:5])) == expected
+    with pytest.raises(CheckpointMismatchError, match="of other components"):
+        Pipeline(
+            folds=2, clusters=Clusters.build({"dog": "01", "cat": "00", "see": "11"}), vectors=vectors
+        ).fit(treebank, checkpoint=tmp_path / "steps")
+    pipeline.save(tmp_path / "m")
+    assert Pipeline.load(tmp_path / "m").predict(without(treebank[:5])) == expected
+
+
+def test_the_command_line_gives_them_to_the_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_conllu(make_treebank(30), Path("train.conllu"))
+    Path("paths.txt").write_text("00\tdog\t3\n01\tcat\t2\n")
+    Path("glove.txt").write_text("dog 0.5 1 2\ncat 1 2 0.5\n")
+    command = ["pipeline", "train", "train.conllu", "--model", "m", "--folds", "2", "--quiet"]
+    run(*command, "--clusters", "paths.txt", "--vectors", "glove.txt")
+    [parser] = [part for part in Pipeline.load("m").components_ if isinstance(part, Parser)]
+    assert parser.clusters == Clusters.read("paths.txt")
+    assert parser.vectors == WordVectors.read("glove.txt")
+    assert "nosuch.txt: cannot be read" in complaint(*command, "--vectors", "nosuch.txt")
 
 
 def test_models_without_resources(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import click
 from crfkit.cli.model_input import is_type
 from crfkit.cli.options import model_option, quiet_option, threads_option, words_option
 from crfkit.cli.progress import Display
-from crfkit.cli.resources import bundle_option, open_resources, resource_option
+from crfkit.cli.resources import bundle_option, open_parser_resources, open_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, save_model
 from crfkit.cli.streams import (
     BAD_INPUT,
@@ -136,6 +136,15 @@ def command() -> None:
 @words_option
 @resource_option
 @bundle_option
+@click.option(
+    "--clusters", type=click.Path(path_type=Path), metavar="FILE", help="Word clusters for the parser."
+)
+@click.option(
+    "--vectors",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Word vectors for the parser, which the model file then holds.",
+)
 @threads_option
 @quiet_option
 @catch_termination()
@@ -148,6 +157,8 @@ def train(
     words: Path | None,
     resources: Sequence[str] | None,
     bundle: bool,
+    clusters: Path | None,
+    vectors: Path | None,
     threads: int | None,
     quiet: bool,
 ) -> None:
@@ -165,6 +176,7 @@ def train(
     with Display(quiet=quiet) as display, show_notes(display):
         display.stage(f"reading {file}", "sentences")
         check_outputs(model, None, (file, dev))
+        of_parser = open_parser_resources(clusters, vectors)
         sentences = list(display.count(read_conllu(file)))
         held_out = None if dev is None else list(display.count(read_conllu(dev)))
         n_words = sum(len(sentence.words) for sentence in sentences)
@@ -173,7 +185,7 @@ def train(
             display.say("no --dev: taggers and parser keep the weights of their last iteration")
         listed = None if words is None else WordList.read(words)
         given = open_resources(resources)
-        pipeline = Pipeline(folds=folds, n_threads=threads, words=listed, resources=given)
+        pipeline = Pipeline(None, folds, threads, listed, given, **of_parser)
         with display.training(None, "score") as callback:
             pipeline.fit(sentences, dev=held_out, callback=callback, checkpoint=checkpoint)
         interrupted = pipeline.interrupted_

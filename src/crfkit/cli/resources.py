@@ -1,7 +1,8 @@
 """Resources as an option of commands: `--resource cities=FILE`."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +27,18 @@ bundle_option = click.option(
 def describe_resources(resources: "Mapping[str, object] | None") -> list[str]:
     """A line for each resource: what the file was taken for."""
     return [f"resource {name}: {str(resource).strip('<>')}" for name, resource in (resources or {}).items()]
+
+
+def open_parser_resources(clusters: Path | None, vectors: Path | None) -> dict[str, Any]:
+    """The clusters and the word vectors of files, as arguments of a `Parser`; those that are not given are left out."""
+    from crfkit.features import Clusters, open_vectors
+
+    given: dict[str, Any] = {}
+    if clusters is not None:
+        given["clusters"] = Clusters.read(clusters)
+    if vectors is not None:
+        given["vectors"] = open_vectors(vectors)
+    return given
 
 
 def open_resources(texts: Sequence[str] | None) -> "dict[str, Resource] | None":

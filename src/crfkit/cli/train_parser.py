@@ -8,6 +8,7 @@ import click
 
 from crfkit.cli.options import l1_option, model_option, optimizer_of, training_options
 from crfkit.cli.progress import Display
+from crfkit.cli.resources import open_parser_resources
 from crfkit.cli.saving import catch_termination, check_outputs, fit, train_and_save
 
 if TYPE_CHECKING:
@@ -16,15 +17,11 @@ if TYPE_CHECKING:
 
 def new_parser(options: dict[str, Any]) -> "Parser":
     """An untrained parser as the options of the command ask for it."""
-    from crfkit.features import Clusters, open_vectors
     from crfkit.models import Parser
 
     names = ("l2", "min_count", "structure", "order", "decode", "columns")
     given = {name: options[name] for name in names if options[name] is not None}
-    if options["clusters"] is not None:
-        given["clusters"] = Clusters.read(options["clusters"])
-    if options["vectors"] is not None:
-        given["vectors"] = open_vectors(options["vectors"])
+    given |= open_parser_resources(options["clusters"], options["vectors"])
     return Parser(
         optimizer=optimizer_of(options, base=Parser().optimizer),
         l1=options["l1"],

@@ -9,6 +9,7 @@ from typing import Any
 
 from crfkit.data import Sentence, read_conllu, write_conllu
 from crfkit.errors import InputError
+from crfkit.features import Resource
 from crfkit.models import (
     CheckpointError,
     CheckpointMismatchError,
@@ -105,7 +106,11 @@ def _digest(sentences: Sequence[Sentence]) -> str:
 def repr_settings(component: Any) -> str:
     """The settings of a component, as text; the number of threads is none, and resources are known by their digests."""
     settings = {
-        name: {key: one.digest for key, one in value.items()} if name == "resources" and value else value
+        name: {key: one.digest for key, one in value.items()}
+        if name == "resources" and value
+        else value.digest
+        if isinstance(value, Resource)
+        else value
         for name, value in sorted(vars(component).items() if component is not None else ())
         if not name.endswith("_") and not name.startswith("_") and name != "n_threads"
     }

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError
-from crfkit.features import MissingResource, Resource, check_sentences
+from crfkit.features import Clusters, MissingResource, Resource, WordVectors, check_sentences
 from crfkit.models import ModelFile, NotFittedError, ProgressCallback
 from crfkit.pipeline.components import (
     Component,
@@ -38,6 +38,7 @@ class Pipeline(SavedModel):
     words : a `WordList` of the language, or a list of words, for the tagger, where `components` is None
     resources : {name: `Lexicon`, `Clusters` or `WordVectors`} for the tagger, where `components` is None. The model file
         names them, or holds them: `save(bundle=True)`
+    clusters, vectors : `Clusters` and `WordVectors` for the parser, where `components` is None. The model file holds them.
 
     Attributes
     ----------
@@ -75,12 +76,15 @@ class Pipeline(SavedModel):
         n_threads: int | None = None,
         words: WordList | Iterable[str] | None = None,
         resources: Mapping[str, Resource | MissingResource] | None = None,
+        clusters: Clusters | None = None,
+        vectors: WordVectors | None = None,
     ) -> None:
         self.components = components
         self.folds = folds
         self.n_threads = n_threads
         self.words = words if words is None or isinstance(words, WordList) else WordList(words)
         self.resources = resources
+        self.clusters, self.vectors = clusters, vectors
 
     def fit(
         self,
@@ -97,11 +101,11 @@ class Pipeline(SavedModel):
         the iterations of all components. Ctrl-C and SIGTERM end training with a warning: the components that are trained
         until then are kept. `checkpoint` is a folder that keeps what is finished; the same call goes on from there.
         """
-        from crfkit.pipeline.training import Training
+        from crfkit.pipeline.training import Knowledge, Training
 
-        training = Training(
-            self.components, self.folds, self.n_threads, callback, verbose, self.words, self.resources
-        )
+        given_parser = {"clusters": self.clusters, "vectors": self.vectors}
+        knowledge = Knowledge(self.words, self.resources, given_parser)
+        training = Training(self.components, self.folds, self.n_threads, callback, verbose, knowledge)
         given = check_sentences(sentences)
         trained = training.run(given, None if dev is None else check_sentences(dev, "dev"), checkpoint)
         self._set_trained(trained.tokenizer, trained.components, trained.left_out)

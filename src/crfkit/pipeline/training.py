@@ -11,7 +11,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, EmptyDataError
@@ -47,13 +48,16 @@ class _InterruptedError(Exception):
 Resources = Mapping[str, Resource | MissingResource]
 
 
-def choose_components(
-    sentences: Sequence[Sentence], listed: WordList | None = None, resources: Resources | None = None
-) -> tuple[list[Any], dict[str, str]]:
-    """The components that can be trained on a treebank, untrained, and why others cannot.
+class Knowledge(NamedTuple):
+    """What the components that are chosen for a treebank may know beside it."""
 
-    `listed` and `resources` are for the tagger.
-    """
+    words: WordList | None = None  # of the language, for the tagger
+    resources: Resources | None = None  # of the tagger
+    of_parser: Mapping[str, Any] = MappingProxyType({})  # its clusters and vectors
+
+
+def choose_components(sentences: Sequence[Sentence], known: Knowledge) -> tuple[list[Any], dict[str, str]]:
+    """The components that can be trained on a treebank, untrained, and why others cannot."""
     words = [word for sentence in sentences for word in sentence.words]
     has = {name: any(getattr(word, name) != "_" for word in words) for name in (*TAGS, "lemma")}
     left_out = {
@@ -62,13 +66,13 @@ def choose_components(
     components: list[Any] = [Tokenizer()]
     tags = "+".join(name for name in TAGS if has[name])
     if tags:
-        components.append(TreebankTagger(tags, words=listed, resources=resources))
+        components.append(TreebankTagger(tags, words=known.words, resources=known.resources))
     if has["lemma"]:
         components.append(Lemmatizer())
     else:
         left_out["lemmatizer"] = "no word of the treebank has a LEMMA"
     if any(word.head is not None for word in words):
-        components.append(Parser())
+        components.append(Parser(**known.of_parser))
     else:
         left_out["parser"] = "no word of the treebank has a HEAD"
     return components, left_out
@@ -101,8 +105,7 @@ class Training:
         n_threads: int | None,
         callback: ProgressCallback | None = None,
         verbose: bool | int | str = False,
-        words: WordList | None = None,
-        resources: Resources | None = None,
+        known: Knowledge | None = None,
     ) -> None:
         if not isinstance(folds, int) or isinstance(folds, bool) or not 2 <= folds <= 1000:
             raise ArgumentError(f"folds is {folds!r}, expected a whole number from 2 to 1,000")
@@ -111,7 +114,7 @@ class Training:
         self._n_threads = n_threads
         self._callback = callback
         self._verbose = verbose
-        self._words, self._resources = words, resources
+        self._known = known or Knowledge()
 
     def run(
         self,
@@ -125,7 +128,7 @@ class Training:
         left_out: dict[str, str] = {}
         components = self._components
         if components is None:
-            components, left_out = choose_components(sentences, self._words, self._resources)
+            components, left_out = choose_components(sentences, self._known)
             for name, reason in left_out.items():
                 LOGGER.warning("no %s: %s", name, reason)
         tokenizer, others = check_components(components)
