@@ -13,6 +13,7 @@ from crfkit.data import open_dataset
 from crfkit.errors import ArgumentError
 from crfkit.features import dataset_writer, encode_files, open_resource
 from tests.cli.commands import run as run_texts
+from tests.models.test_stored_dictionaries import inflected
 
 ROWS = "the D DET\ndog N NOUN\nruns V VERB\n\na D DET\ncat N NOUN\n\n"
 
@@ -43,6 +44,43 @@ def test_encode_and_train(tmp_path: Path, file: Path) -> None:
     known = crfkit.CRF(features="names").fit(dataset)
     run("train", out, "--model", model, "--features", "names")
     assert crfkit.load(model).weights_.tobytes() == known.weights_.tobytes()
+
+
+@pytest.mark.parametrize("preset", ["names", "pos", "chunks", "morphology"])
+def test_a_preset_brings_its_settings_along(tmp_path: Path, preset: str) -> None:
+    """Facets, dictionary, optimizer, penalties, bigrams: the model file is that of training on the file itself."""
+    file, out = tmp_path / "train.txt", tmp_path / "data"
+    pairs = inflected(60, partial=False)
+    sequences = ["".join(f"{w} {c} {tag}\n" for (w, c), tag in zip(x, y, strict=True)) for x, y in pairs]
+    file.write_text("\n".join(sequences))
+    ours, theirs = tmp_path / "a.crf", tmp_path / "b.crf"
+    short = ("--max-iterations", 3)
+    run("train", file, "--features", preset, "--model", theirs, *short)
+    run("encode", file, "--features", preset, "--out", out)
+    run("train", out, "--model", ours, *short)
+    assert ours.read_bytes() == theirs.read_bytes()
+    small, size = tmp_path / "small", ("--shard-size", 60)
+    run("encode", file, "--features", preset, "--out", small, *size)
+    assert open_dataset(small).n_shards > 2
+    run("train", file, "--features", preset, "--model", theirs, *short, *size)
+    run("train", small, "--model", ours, *short)
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert (
+        f"shard_size is 61, but {small}"
+        in run("train", small, "--model", ours, "--shard-size", 61, status=2).stderr
+    )
+
+
+def test_words_are_kept_for_a_dictionary(tmp_path: Path, file: Path) -> None:
+    out, model = tmp_path / "data", tmp_path / "m.crf"
+    command = ("encode", file, "--features", "names", "--out")
+    run(*command, tmp_path / "without")
+    train = ("train", "--model", model, "--tag-dictionary")
+    assert "without the words of column 0" in run(*train, tmp_path / "without", status=2).stderr
+    run(*command, out, "--word-column", 0, "--min-count", "auto")
+    run(*train, out)
+    assert crfkit.load(model).tag_dictionary
+    assert "'few' is no number, nor auto" in run(*command, out, "--min-count", "few", status=2).stderr
 
 
 def test_hashed_features(tmp_path: Path, file: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from dask.bag import from_sequence
 from dask.delayed import delayed
 
-from crfkit import CRF, LBFGS, Chain, Checkpoint, Patterns, Template
+from crfkit import CRF, LBFGS, Chain, Checkpoint, Pattern, Patterns, Template
 from crfkit.data import open_dataset
 from crfkit.distributed import MissingDataError, fit
 from crfkit.distributed.cluster import Cluster
@@ -133,10 +133,24 @@ def test_a_run_on_one_machine_goes_on_on_a_cluster(client: Any, files: list[Path
 
 
 def test_models_that_look_at_the_sequences(client: Any, files: list[Path]) -> None:
-    settings: dict[str, Any] = {"features": TEMPLATE, "optimizer": OPTIMIZER, "tag_dictionary": True}
-    alone = CRF(**settings).fit(files, shard_size=60)
-    together = fit(client, CRF(**settings), files, shard_size=60)
+    settings: dict[str, Any] = {"features": TEMPLATE, "optimizer": OPTIMIZER}
+    gated = Patterns([Pattern(". .", when="%suffix[0,1,1]=3")])
+    alone = CRF(gated, **settings).fit(files, shard_size=60)
+    together = fit(client, CRF(gated, **settings), files, shard_size=60)
     assert together.weights_.tobytes() == alone.weights_.tobytes()
+
+
+def test_tag_dictionaries(client: Any, files: list[Path], tmp_path: Path) -> None:
+    """Of files that workers read, and of a data set."""
+    settings: dict[str, Any] = {"optimizer": OPTIMIZER, "tag_dictionary": True}
+    alone = CRF(features=TEMPLATE, **settings).fit(files, shard_size=60)
+    together = fit(client, CRF(features=TEMPLATE, **settings), files, shard_size=60)
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+    dataset = encode_files(files, tmp_path / "d", features=TEMPLATE, shard_size=60, word_column=0)
+    together = fit(client, CRF(**settings), dataset)
+    assert together.weights_.tobytes() == alone.weights_.tobytes()
+    plain = CRF(features=TEMPLATE, optimizer=OPTIMIZER).fit(files, shard_size=60)
+    assert plain.weights_.tobytes() != alone.weights_.tobytes()
 
 
 def test_an_encoded_data_set_is_read_by_workers(client: Any, files: list[Path], tmp_path: Path) -> None:

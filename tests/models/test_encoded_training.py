@@ -318,13 +318,11 @@ def test_structures_that_look_at_sequences_take_pairs_too(
     files = columns(tmp_path)
     pairs = [pair for path in files for pair in crfkit.data.read_pairs(path)]
     gated = Patterns([Pattern("L0 L1", when=is_even)])
-    for settings in ({"structure": gated}, {"tag_dictionary": True}):
-        known = CRF(features="pos", optimizer=SHORT, **settings).fit(*lists(pairs))
-        for given in (iter(pairs), files):
-            model = CRF(features="pos", optimizer=SHORT, **settings).fit(given)
-            assert model.weights_.tobytes() == known.weights_.tobytes()
+    known = CRF(gated, features="pos", optimizer=SHORT).fit(*lists(pairs))
+    for given in (iter(pairs), files):
+        model = CRF(gated, features="pos", optimizer=SHORT).fit(given)
+        assert model.weights_.tobytes() == known.weights_.tobytes()
     assert "into memory, as this crfkit.Patterns(…) looks at all sequences" in caplog.text
-    assert "into memory, as tag_dictionary looks at" in caplog.text
 
 
 def test_sag_refuses_shards_that_are_compiled_anew(tmp_path: Path) -> None:
@@ -343,7 +341,6 @@ def test_what_does_not_go_with_an_encoded_data_set(dataset: EncodedDataset) -> N
         (CRF(Patterns([Pattern("L0 L1", when=lambda x, i: True)])), "Patterns"),
         (CRF(Patterns(grow=Growth())), "Patterns"),
         (CRF(Segments(segment_features=[0])), "Segments"),
-        (CRF(tag_dictionary=True), "tag_dictionary"),
         (CRF(l2="auto"), "l2"),
     ):
         with pytest.raises(UnsupportedError, match=message):

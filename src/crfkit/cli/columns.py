@@ -332,3 +332,10 @@ def _name_separator(separator: str | None) -> str:
 
 def _columns(n: int) -> str:
     return f"{n} column{'s' * (n != 1)}"
+
+
+def inputs_and_labels(examples: Sequence[Example]) -> tuple[Sequence[Any], list[list[str]]]:
+    """X and y of all examples."""
+    if isinstance(examples, ColumnExamples):
+        return examples.rows, examples.labels
+    return [example.inputs for example in examples], [example.labels or [] for example in examples]

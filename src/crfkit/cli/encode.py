@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crfkit.cli.columns import check_rows
-from crfkit.cli.options import hash_option, quiet_option, threads_option
+from crfkit.cli.options import MinCount, hash_option, quiet_option, threads_option
 from crfkit.cli.progress import Display
 from crfkit.cli.resources import open_resources, resource_option
 from crfkit.data import find_separator
@@ -31,7 +31,17 @@ if TYPE_CHECKING:
 @click.option(
     "--wapiti-patterns", type=click.Path(path_type=Path), help="Feature patterns, in the language of Wapiti."
 )
-@click.option("--min-count", default=1, show_default=True, help="Leave out features seen at fewer positions.")
+@click.option(
+    "--min-count",
+    type=MinCount(),
+    help="Leave out features seen at fewer positions; auto: 1, and 2 for 100,000 words or more.  "
+    "[default: the preset's, else 1]",
+)
+@click.option(
+    "--word-column",
+    type=int,
+    help="Keep the words of this column, for a tag dictionary.  [default: 0 for morphology, else none]",
+)
 @hash_option
 @click.option(
     "--shard-size",
@@ -65,14 +75,12 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
         reading = {**reading, "separator": find_separator(files[0])}
     resources = open_resources(options["resources"])
     size = options["shard_size"] or ENCODED_SHARD_SIZE
-    settings = EncodingSettings(
-        features, options["min_count"], size, reading, options["hash_bits"], resources
-    )
+    settings = EncodingSettings(features, 1, size, reading, options["hash_bits"], resources)
     with Display(quiet=quiet) as display:
         dataset = encode_sources(
             sources,
             out,
-            settings,
+            settings.complete(options["min_count"], options["word_column"]),
             stage=lambda text: display.stage(text, "sequences" if text.startswith("encoding") else None),
             counted=display.count,
             n_threads=options["threads"],

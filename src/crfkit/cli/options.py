@@ -38,6 +38,21 @@ hash_option = click.option(
 l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 
 
+class MinCount(click.ParamType[int | str]):
+    """A number of positions, or "auto"."""
+
+    name = "integer or auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """As `CRF` takes it."""
+        if value == AUTO:
+            return AUTO
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is no number, nor {AUTO}.", param, ctx)
+
+
 def add_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Several options as one, in the order in which the help lists them."""
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crfkit.cli.columns import (
-    ColumnExamples,
     Example,
     check_label,
     check_labels,
+    inputs_and_labels,
     read_attribute_examples,
     read_column_examples,
     read_labelled,
@@ -28,19 +28,20 @@ from crfkit.cli.constraints import (
     take_allowed,
 )
 from crfkit.cli.costs import cost_option, parse_costs
+from crfkit.cli.dataset_training import train_on_dataset
+from crfkit.cli.estimator import labels_of, new_model
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.machines import cluster_options, open_cluster
-from crfkit.cli.options import hash_option, l1_option, model_option, optimizer_of, training_options
+from crfkit.cli.options import MinCount, hash_option, l1_option, model_option, training_options
 from crfkit.cli.progress import Display
-from crfkit.cli.resources import bundle_option, describe_resources, open_resources, resource_option
+from crfkit.cli.resources import bundle_option, describe_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
 from crfkit.cli.streams import open_input
-from crfkit.cli.structures import structure_of, structure_options
+from crfkit.cli.structures import structure_options
 from crfkit.errors import InputError
 
 if TYPE_CHECKING:
     from crfkit.evaluation import Metric
-    from crfkit.features import Template
     from crfkit.models import CRF
 
 _FACETS = ("auto", "characters", "features", "parts")
@@ -62,81 +63,13 @@ def train(
     A label of the dev data that the training data does not have is refused; `allow_unknown` counts it as an error.
     `settings` are other arguments of `CRF.fit`: callback, costs, time budget, checkpoint, the model to begin with.
     """
-    known = _labels(examples)
+    known = labels_of(examples)
     if dev is not None:
-        held_out = (*_inputs_and_labels(dev), allowed_of(dev, known))
+        held_out = (*inputs_and_labels(dev), allowed_of(dev, known))
         settings |= {"dev": held_out, "metric": metric, "patience": patience}
         for example in () if allow_unknown else dev:
             check_labels(example, known, "the training file does not have the label")
-    return fit(model, *_inputs_and_labels(examples), allowed=allowed_of(examples, known), **settings)
-
-
-def _inputs_and_labels(examples: Sequence[Example]) -> tuple[Sequence[Any], list[list[str]]]:
-    if isinstance(examples, ColumnExamples):
-        return examples.rows, examples.labels
-    return [example.inputs for example in examples], [example.labels or [] for example in examples]
-
-
-def given_features(options: Mapping[str, Any]) -> list[str]:
-    """The options that say which features there are."""
-    return [name for name in ("template", "wapiti_patterns", "features") if options[name] is not None]
-
-
-def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Template | str | None:
-    """The template or the patterns of a file, the name of a preset, or a preset for words that goes with the labels.
-
-    None where positions have attributes.
-    """
-    from crfkit.evaluation import scheme_of
-    from crfkit.features import Template, WapitiPatterns, preset
-
-    given = given_features(options)
-    names = [f"--{name.replace('_', '-')}" for name in given]
-    if len(given) > 1:
-        raise InputError(f"both {names[0]} and {names[1]} were given, expected one of them")
-    if options["attributes"]:
-        if given:
-            raise InputError(f"{names[0]} makes features of columns, and with --attributes FILE has none")
-        return None
-    if given in (["template"], ["wapiti_patterns"]):
-        parsed = {"template": Template, "wapiti_patterns": WapitiPatterns}[given[0]].read(options[given[0]])
-        if examples:
-            parsed.check_columns(len(examples[0].inputs[0]))
-        return parsed
-    preset_name: str | None = options["features"]
-    if preset_name is None:
-        preset_name = "pos" if scheme_of(_labels(examples)) is None else "names"
-    preset(preset_name)  # a name that there is not is refused before any work
-    return preset_name
-
-
-def _labels(examples: Sequence[Example]) -> set[str]:
-    return {label for example in examples for label in example.labels or []}
-
-
-def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
-    """`--l2`, and `["transitions=0.1", …]` of `--block-l2`, as the `l2` of a CRF; `usual` where it is not given."""
-    from crfkit.models import scale_strengths
-
-    if text == "auto":
-        if blocks:
-            raise InputError("--block-l2 was given beside --l2 auto, expected a number beside it")
-        return text
-    try:
-        default = usual if text is None else scale_strengths(usual, float(text))
-    except ValueError:
-        raise InputError(f"--l2 {text}: expected a number, or auto") from None
-    strengths = {}
-    for text in blocks:
-        name, _, number = text.rpartition("=")
-        try:
-            strengths[name] = float(number)
-        except ValueError:
-            name = ""
-        if not name:
-            raise InputError(f"--block-l2 {text}: expected name=number, such as transitions=0.1")
-    usual = default if isinstance(default, Mapping) else {"default": default}
-    return {**usual, **strengths} if strengths else default
+    return fit(model, *inputs_and_labels(examples), allowed=allowed_of(examples, known), **settings)
 
 
 @click.command("train", short_help="Train a model on a file of labelled sequences.")
@@ -172,7 +105,10 @@ def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
     "--block-l2", multiple=True, metavar="NAME=L2", help="Another l2 for one block of features; repeatable."
 )
 @click.option(
-    "--min-count", type=int, help=f"Leave out features seen at fewer positions.{_OR_PRESET.format(1)}"
+    "--min-count",
+    type=MinCount(),
+    help="Leave out features seen at fewer positions; auto: 1, and 2 for 100,000 words or more."
+    f"{_OR_PRESET.format(1)}",
 )
 @hash_option
 @click.option(
@@ -252,9 +188,11 @@ def _train_and_keep(
         check_bigrams(examples, options["bigrams"], options["unseen"]),
         suggest_bigrams(examples, options["bigrams"] or crf.structure.chain.bigrams),
     ]
-    metric = metric_for(_labels(examples), [example.labels or [] for example in held_out or ()])
+    metric = metric_for(labels_of(examples), [example.labels or [] for example in held_out or ()])
     n_words = sum(len(example.inputs) for example in examples)
-    display.say(f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(_labels(examples)):,} labels")
+    display.say(
+        f"{file}: {len(examples):,} sequences, {n_words:,} words, {len(labels_of(examples)):,} labels"
+    )
     if isinstance(crf.features, str):
         notes.insert(0, preset_note(crf.features, n_inputs))
     for note in filter(None, notes):
@@ -281,38 +219,6 @@ def _train_and_keep(
         shard_size=options["shard_size"],
     )
     train_and_save(run, crf, model, options, display, metric.title, reading)
-
-
-def train_on_dataset(
-    folder: Path, model: Path, dev: Path | None, options: dict[str, Any], display: Display, client: Any
-) -> None:
-    """The same for an encoded data set, whose features and columns are those that it was encoded with."""
-    from crfkit.data import open_dataset
-    from crfkit.evaluation import metric_for
-
-    for name in ("allowed_column", "folds", "attributes", "costs", "segment_template"):
-        if options[name]:
-            option = "--cost" if name == "costs" else f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} needs a file, and {folder} is a data set")
-    check_outputs(model, options["checkpoint"], (*sorted(folder.iterdir()), dev))
-    dataset = open_dataset(folder)
-    reading = {"label_column": -1, "separator": None, **dataset.settings.get("reading", {})}
-    crf = _estimator(features_for([], options) if given_features(options) else None, options, client)
-    held_out = None
-    if dev is not None:
-        display.stage(f"reading {dev}", "sequences")
-        held_out = list(display.count(read_labelled(dev, conllu=True, **reading)))
-        for example in () if options["allow_unknown"] else held_out:
-            check_labels(example, set(dataset.labels), "the data set does not have the label")
-    metric = metric_for(dataset.labels, [example.labels or [] for example in held_out or ()])
-    display.say(repr(dataset).strip("<>").removeprefix("EncodedDataset "))
-    settings: dict[str, Any] = {}
-    if held_out is not None:
-        dev_set = _inputs_and_labels(held_out)
-        settings = {"dev": dev_set, "metric": metric, "patience": options["patience"]}
-    train_and_save(
-        partial(fit, crf, dataset, **settings), crf, model, options, display, metric.title, reading
-    )
 
 
 def _fit(model: CRF, examples: Sequence[Example], options: dict[str, Any]) -> CRF:
@@ -352,9 +258,9 @@ def read_files(
     held_out = None if dev is None else read(dev, n_columns=n_columns)
     if column is not None:
         examples = list(take_allowed(examples, column, label_column, training=True))
-        examples = list(check_known(examples, _labels(examples)))
+        examples = list(check_known(examples, labels_of(examples)))
         if held_out is not None:
-            held_out = list(check_known(take_allowed(held_out, column, label_column), _labels(examples)))
+            held_out = list(check_known(take_allowed(held_out, column, label_column), labels_of(examples)))
         reading["label_column"] = label_column_beside(column, label_column, n_columns)
     return examples, held_out, reading
 
@@ -377,38 +283,3 @@ def _read_attribute_files(
         for position, label in enumerate(example.labels or ()):
             check_label(label, example.origin.place(position))
     return examples, None if dev is None else list(counted(read_attribute_examples(dev)))
-
-
-def new_model(examples: Sequence[Example], options: dict[str, Any], client: Any = None) -> CRF:
-    """An untrained model as the options of the command ask for it; all else is as the preset recommends.
-
-    With a client, it is trained on the cluster of that.
-    """
-    return _estimator(features_for(examples, options), options, client)
-
-
-def _estimator(features: Template | str | None, options: dict[str, Any], client: Any) -> CRF:
-    from crfkit.models import CRF
-
-    make: Callable[..., CRF] = CRF
-    if client is not None:
-        from crfkit.distributed import DistributedCRF
-
-        make = partial(DistributedCRF, client)
-    facets = options["facets"]
-    usual: CRF = CRF(structure_of(options), features)
-    return make(
-        structure=usual.structure,
-        features=features,
-        optimizer=optimizer_of(options, usual.optimizer),
-        l1=options["l1"],
-        l2=parse_l2(options["l2"], options["block_l2"], usual.l2),
-        all_possible_states=options["all_possible_states"],
-        all_possible_transitions=options["all_possible_transitions"],
-        min_count=options["min_count"],
-        facets=False if facets == "none" else facets,
-        tag_dictionary=options["tag_dictionary"],
-        n_threads=options["threads"],
-        resources=open_resources(options["resources"]),
-        hash_bits=options["hash_bits"],
-    )

@@ -1,7 +1,7 @@
 """Encoded data sets: features and labels as numbers in a folder, cut into shards, for training on more than memory holds.
 
     dataset.json               format, version, settings, labels, counts, and the shards with their checksums; written last
-    vocabulary.safetensors     the names of the features, by id
+    vocabulary.safetensors     the names of the features, by id, and the words, where they were kept
     shard-00000.safetensors …  the shards, see `SHARD_ARRAYS`
 
 `crfkit.features.encode_files` and `crfkit encode` write such a folder, `open_dataset` opens one.
@@ -27,6 +27,7 @@ SHARD_ARRAYS = {
     "arc_ptr, arc_ids, arc_values": "the same for features of transitions, where there are such",
     "labels": "[T] label ids, −1 where not exactly one is known",
     "set_ptr, set_labels": "where labels is −1: the labels that are possible, where some are sets",
+    "words": "[T] ids of the words in lower case, where they were kept for a tag dictionary",
     "dense:NAME": "[T, K] a dense block",
 }
 _COUNTS = ("n_sequences", "n_positions", "n_features", "n_arc_features", "shard_size", "min_count")
@@ -69,7 +70,8 @@ class EncodedDataset:
     """An encoded data set on disk, which `CRF.fit` takes in place of X and y.
 
     path : the folder
-    settings : what it was encoded with: features, language, preset, min_count, n_columns, label_column, separator
+    settings : what it was encoded with: features, language, preset, min_count, n_columns, word_column, label_column,
+        separator
     labels : the labels, in the order of their ids, as JSON values
     n_sequences, n_positions, n_features, n_shards, shard_size : how large it is
 

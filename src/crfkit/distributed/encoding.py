@@ -16,7 +16,7 @@ from dask.delayed import Delayed
 from crfkit.data import ArrayFile, find_separator, read_pairs
 from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.errors import MissingDataError
-from crfkit.distributed.sources import ShardRecipe
+from crfkit.distributed.sources import ArraysRecipe
 from crfkit.distributed.worker import send_message
 from crfkit.errors import MissingFileError
 from crfkit.features import (
@@ -28,7 +28,6 @@ from crfkit.features import (
     encode_part,
     read_row_shards,
 )
-from crfkit.models import open_shard
 from distributed import get_worker
 
 Pairs = list[tuple[Any, Any]]
@@ -148,6 +147,6 @@ def get(arrays: Arrays) -> Arrays:
     return arrays
 
 
-def make_recipe(name: str, arrays: Arrays, n_shards: int) -> ShardRecipe:
+def make_recipe(name: str, arrays: Arrays, n_shards: int) -> ArraysRecipe:
     """What makes the loss of a shard."""
-    return ShardRecipe(open_shard(name, arrays), n_shards)
+    return ArraysRecipe(name, arrays, n_shards)

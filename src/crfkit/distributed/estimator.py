@@ -92,9 +92,9 @@ class DistributedCRF(CRF[Any]):
         if not isinstance(sharded, StoredData):
             source = ClientShards(potentials, sharded)
         elif isinstance(sharded.dataset, WorkerDataset):
-            source = WorkerShards(potentials, sharded.dataset, self._cluster)
+            source = WorkerShards(potentials, sharded.dataset, self._cluster, sharded.words)
         else:
-            source = StoredShards(potentials, sharded.dataset)
+            source = StoredShards(potentials, sharded)
         remote = RemoteLoss(self._cluster, source, n_threads=threads)
         self._remote.append(remote)
         n_sequences = int(sharded.shard_ptr[-1])

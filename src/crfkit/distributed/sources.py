@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit.data import EncodedDataset, open_dataset
-from crfkit.features import Encoder
-from crfkit.models import FeaturePotentials, Shard, StoredData, TrainingShards
+from crfkit.data import open_dataset
+from crfkit.features import DictionaryWords, Encoder
+from crfkit.models import FeaturePotentials, Shard, StoredData, TrainingShards, open_shard
 from crfkit.objective import Loss
+
+
+class ShardContext(NamedTuple):
+    """What all shards of a data set have in common."""
+
+    potentials: FeaturePotentials  # where the weights are
+    words: DictionaryWords | None = None  # which labels the words may have, where shards do not say it
+
+    @classmethod
+    def of(cls, potentials: FeaturePotentials, words: DictionaryWords | None = None) -> ShardContext:
+        """Without the names of features: shards have ids."""
+        return cls(replace(potentials, encoder=Encoder()), words)
 
 
 @dataclass(frozen=True)
@@ -22,9 +34,24 @@ class ShardRecipe:
     shard: Shard
     n_shards: int
 
-    def __call__(self, context: FeaturePotentials, n_threads: int) -> tuple[Loss, int]:
+    def __call__(self, context: ShardContext, n_threads: int) -> tuple[Loss, int]:
         """The loss, and the bytes of the data."""
-        return context.shard_loss(*self.shard, n_threads, self.n_shards), count_bytes(self.shard)
+        loss = context.potentials.shard_loss(*self.shard, n_threads, self.n_shards)
+        return loss, count_bytes(self.shard)
+
+
+@dataclass(frozen=True)
+class ArraysRecipe:
+    """The same of the arrays of a shard."""
+
+    name: str
+    arrays: dict[str, Any]
+    n_shards: int
+
+    def __call__(self, context: ShardContext, n_threads: int) -> tuple[Loss, int]:
+        """The loss, and the bytes of the data."""
+        shard = open_shard(self.name, self.arrays, context.words)
+        return ShardRecipe(shard, self.n_shards)(context, n_threads)
 
 
 @dataclass(frozen=True)
@@ -34,20 +61,21 @@ class StoredRecipe:
     path: Path
     shard: int
 
-    def __call__(self, context: FeaturePotentials, n_threads: int) -> tuple[Loss, int]:
+    def __call__(self, context: ShardContext, n_threads: int) -> tuple[Loss, int]:
         """The loss, and the bytes of the data."""
         dataset = open_dataset(self.path)
-        shard = StoredData(dataset).shard(self.shard)
-        return context.shard_loss(*shard, n_threads, dataset.n_shards), count_bytes(shard)
+        shard = StoredData(dataset, context.words).shard(self.shard)
+        return ShardRecipe(shard, dataset.n_shards)(context, n_threads)
 
 
 class StoredShards:
     """The shards of an encoded data set that all workers can read: a `ShardSource`."""
 
-    def __init__(self, potentials: FeaturePotentials, dataset: EncodedDataset) -> None:
-        self.context = replace(potentials, encoder=Encoder())
-        self._path = dataset.path.absolute()
-        self.costs: Sequence[float] = [max(shard["n_positions"], 1) for shard in dataset.head["shards"]]
+    def __init__(self, potentials: FeaturePotentials, stored: StoredData) -> None:
+        self.context = ShardContext.of(potentials, stored.words)
+        self._path = stored.dataset.path.absolute()
+        shards = stored.dataset.head["shards"]
+        self.costs: Sequence[float] = [max(shard["n_positions"], 1) for shard in shards]
 
     def recipe(self, shard: int) -> StoredRecipe:
         """Where the data of a shard are."""
@@ -61,7 +89,7 @@ class ClientShards:
     """The shards of data that the client has: a `ShardSource`."""
 
     def __init__(self, potentials: FeaturePotentials, sharded: TrainingShards) -> None:
-        self.context = replace(potentials, encoder=Encoder())  # shards have ids of features, not names
+        self.context = ShardContext.of(potentials)
         self._shards = list(
             sharded.shards(with_inputs=potentials.reads_inputs)
         )  # views, or parts of mapped files

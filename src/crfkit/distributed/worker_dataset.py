@@ -29,8 +29,9 @@ from crfkit.distributed.encoding import (
     renumber,
     summarize,
 )
+from crfkit.distributed.sources import ShardContext
 from crfkit.errors import EmptyDataError, ShapeError
-from crfkit.features import Encoder, EncodingSettings, JointParts, join_parts, make_head
+from crfkit.features import DictionaryWords, EncodingSettings, JointParts, join_parts, make_head
 from crfkit.models import FeaturePotentials
 from distributed import Future
 
@@ -118,8 +119,14 @@ class WorkerDataset(EncodedDataset):
 class WorkerShards:
     """The shards of a `WorkerDataset`: a `ShardSource`."""
 
-    def __init__(self, potentials: FeaturePotentials, dataset: WorkerDataset, cluster: Cluster) -> None:
-        self.context = replace(potentials, encoder=Encoder())
+    def __init__(
+        self,
+        potentials: FeaturePotentials,
+        dataset: WorkerDataset,
+        cluster: Cluster,
+        words: DictionaryWords | None = None,
+    ) -> None:
+        self.context = ShardContext.of(potentials, words)
         self._dataset, self._cluster = dataset, cluster
         self.costs: Sequence[float] = [max(shard["n_positions"], 1) for shard in dataset.head["shards"]]
 

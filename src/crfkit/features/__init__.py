@@ -9,6 +9,7 @@ from crfkit.features.column_rows import ColumnRows
 from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings, encode_part
+from crfkit.features.dictionary_words import DictionaryWords, WordCounts
 from crfkit.features.encoded_data import encode_files, encode_pairs, encode_sources
 from crfkit.features.encoding import Encoder, check_hash_bits
 from crfkit.features.facets import (
@@ -62,7 +63,15 @@ from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pair_sources import PairSource, cut_pairs, file_source, read_row_shards
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import Strength, block_of, penalty_vector
-from crfkit.features.presets import PRESETS, bind_resources, count_columns, preset, preset_note
+from crfkit.features.position_words import Column, check_word_column, read_once
+from crfkit.features.presets import (
+    PRESETS,
+    bind_resources,
+    count_columns,
+    preset,
+    preset_note,
+    recommend_encoding,
+)
 from crfkit.features.rare_features import check_min_count, least_count
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
@@ -70,7 +79,7 @@ from crfkit.features.segment_templates import SegmentTemplate
 from crfkit.features.shard_arrays import read_shard
 from crfkit.features.shards import SHARD_SIZE, ShardCutter, cut_shards
 from crfkit.features.span_lists import without_spans
-from crfkit.features.tag_dictionary import Coverage, TagDictionary, read_once
+from crfkit.features.tag_dictionary import Coverage, TagDictionary
 from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
     COLUMNS,
@@ -122,6 +131,7 @@ __all__ = [
     "CharacterClasses",
     "ClusteredWord",
     "Clusters",
+    "Column",
     "ColumnChunk",
     "ColumnCutter",
     "ColumnRows",
@@ -130,6 +140,7 @@ __all__ = [
     "Costs",
     "Coverage",
     "Dataset",
+    "DictionaryWords",
     "Encoder",
     "EncodingSettings",
     "Entry",
@@ -175,6 +186,7 @@ __all__ = [
     "Vocabulary",
     "WapitiPatterns",
     "WapitiTokens",
+    "WordCounts",
     "WordDictionary",
     "WordTemplates",
     "WordVectors",
@@ -190,6 +202,7 @@ __all__ = [
     "check_resources",
     "check_sentences",
     "check_trees",
+    "check_word_column",
     "count_columns",
     "crossing_share",
     "cut_pairs",
@@ -237,6 +250,7 @@ __all__ = [
     "read_row_shards",
     "read_shard",
     "read_word",
+    "recommend_encoding",
     "resource_from_bytes",
     "resource_lines",
     "scored_graph",

@@ -143,6 +143,11 @@ class ColumnRows(Sequence[list[Row]]):
         values, ids = self._rows.column(self.label_column)
         return values, ids
 
+    def column_ids(self, column: int) -> tuple[list[str], Int32s]:
+        """The same for an input column."""
+        values, ids = self._rows.column(self.input_columns[column])
+        return values, ids
+
     def find_label(self, label: str) -> tuple[int, int] | None:
         """Sequence and position of the first such label, for rows with labels."""
         values, ids = self.label_ids

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -35,7 +35,8 @@ from crfkit.features.joint_parts import JointParts, join_parts, make_head
 from crfkit.features.knowledge import MissingResource, Resource
 from crfkit.features.labels import Labels, check_lists
 from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, mark_last
-from crfkit.features.presets import bind_resources, count_columns, preset
+from crfkit.features.position_words import Column, number_words
+from crfkit.features.presets import bind_resources, count_columns, preset, recommend_encoding
 from crfkit.features.shard_arrays import shard_arrays
 from crfkit.features.templates import Template
 
@@ -59,6 +60,14 @@ class EncodingSettings:
     reading: dict[str, Any] | None = None  # how files are read, for those who read more of them
     hash_bits: int | None = None  # features are known by 2^hash_bits buckets of their names
     resources: Mapping[str, Resource | MissingResource] | None = None  # which macros of the template name
+    word_column: Column | None = None  # of the words that are kept for a tag dictionary
+
+    def complete(self, min_count: int | str | None, word_column: Column | None) -> EncodingSettings:
+        """The same with these two, or where they are None with what the preset has."""
+        usual = recommend_encoding(self.features)
+        least = usual.min_count if min_count is None else min_count
+        words = usual.word_column if word_column is None else word_column
+        return replace(self, min_count=least, word_column=words)
 
     def template_for(self, n_columns: int | None) -> Template | None:
         """The template; a preset fits itself to the columns."""
@@ -78,6 +87,7 @@ class EncodingSettings:
             "reading": self.reading or {},
             **({} if self.hash_bits is None else {"hash_bits": self.hash_bits}),
             **({"resources": resources} if resources else {}),
+            **({} if self.word_column is None else {"word_column": self.word_column}),
         }
 
 
@@ -332,6 +342,11 @@ def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_th
             labels = Labels(())
         annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
     arrays = shard_arrays(dataset, annotation)
+    if settings.word_column is not None:
+        words, arrays["words"] = number_words(
+            shard if isinstance(shard, ColumnRows) else X, settings.word_column
+        )
+        arrays["word_names"], arrays["word_lengths"] = words.to_bytes()
     for prefix, vocabulary, features in (
         ("", encoder.vocabulary, dataset.states),
         ("arc_", encoder.arc_vocabulary, dataset.arcs),

@@ -15,6 +15,7 @@ from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, Counted, DatasetW
 from crfkit.features.encoding import check_hash_bits
 from crfkit.features.knowledge import MissingResource, Resource, check_resources
 from crfkit.features.pair_sources import Pair, PairSource, file_source, read_row_shards
+from crfkit.features.position_words import Column, check_word_column
 from crfkit.features.presets import PRESETS
 from crfkit.features.rare_features import check_min_count
 from crfkit.features.templates import Template
@@ -43,6 +44,7 @@ def encode_sources(
     settings = replace(
         settings,
         min_count=check_min_count(settings.min_count),
+        word_column=check_word_column(settings.word_column),
         shard_size=check_count("shard_size", settings.shard_size),
         hash_bits=None if settings.hash_bits is None else int(settings.hash_bits),  # one of NumPy is no JSON
     )
@@ -58,10 +60,11 @@ def encode_files(
     out: str | os.PathLike[str],
     *,
     features: Template | str | None = "names",
-    min_count: int | str = 1,
+    min_count: int | str | None = None,
     shard_size: int = ENCODED_SHARD_SIZE,
     hash_bits: int | None = None,
     resources: Mapping[str, Resource | MissingResource] | None = None,
+    word_column: Column | None = None,
     label_column: int = -1,
     separator: str | None = None,
     n_threads: int | None = None,
@@ -71,19 +74,21 @@ def encode_files(
     `files` are paths, or one path. `features` is a template, or the name of a preset. Features that stand at fewer than
     `min_count` positions are left out; "auto": 1, and 2 where the files have 100,000 positions or more. With
     `hash_bits`, features are known by 2^hash_bits buckets of their names, and share weights there (see `crfkit.CRF`).
-    `resources` as for `crfkit.CRF`. A shard has at most `shard_size` positions of one file. `label_column` and
-    `separator` as in `crfkit.data.read_pairs`. Files are read, and features made, by the core, on `n_threads` threads;
-    ids do not depend on their number.
+    `resources` as for `crfkit.CRF`. The words of `word_column` are kept, for models with a tag dictionary. Where they are
+    None, `min_count` and `word_column` are those of the preset ("auto" and 0 for morphology), else 1 and none. A shard
+    has at most `shard_size` positions of one file. `label_column` and `separator` as in `crfkit.data.read_pairs`. Files
+    are read, and features made, by the core, on `n_threads` threads; ids do not depend on their number.
     """
     reading: dict[str, Any] = {"label_column": label_column, "separator": separator}
     paths = [files] if isinstance(files, str | os.PathLike) else files
     sources = [file_source(path, partial(read_row_shards, path, **reading)) for path in paths]
     if sources and separator is None:  # what a model of this data is to read files with
         reading = {**reading, "separator": find_separator(sources[0].name)}
+    settings = EncodingSettings(features, 1, shard_size, reading, hash_bits, resources)
     return encode_sources(
         sources,
         out,
-        EncodingSettings(features, min_count, shard_size, reading, hash_bits, resources),
+        settings.complete(min_count, word_column),
         n_threads=n_threads,
     )
 
@@ -93,10 +98,11 @@ def encode_pairs(
     out: str | os.PathLike[str],
     *,
     features: Template | str | None = None,
-    min_count: int | str = 1,
+    min_count: int | str | None = None,
     shard_size: int = ENCODED_SHARD_SIZE,
     hash_bits: int | None = None,
     resources: Mapping[str, Resource | MissingResource] | None = None,
+    word_column: Column | None = None,
     n_threads: int | None = None,
 ) -> EncodedDataset:
     """Encode pairs (x, y) of a sequence and its labels, as they come; never are more than those of a shard in memory.
@@ -104,5 +110,6 @@ def encode_pairs(
     Arguments as for `encode_files`; without `features`, positions are in any form that `CRF.fit` takes. The source cannot
     be read again, so a run that was killed cannot go on.
     """
-    settings = EncodingSettings(features, min_count, shard_size, None, hash_bits, resources)
-    return encode_sources([PairSource("sequences", lambda: pairs)], out, settings, n_threads=n_threads)
+    settings = EncodingSettings(features, 1, shard_size, None, hash_bits, resources)
+    source = PairSource("sequences", lambda: pairs)
+    return encode_sources([source], out, settings.complete(min_count, word_column), n_threads=n_threads)

@@ -22,7 +22,10 @@ from crfkit.features.shard_arrays import read_shard, shard_arrays
 if TYPE_CHECKING:
     from crfkit.features.dataset_writer import EncodingSettings
 
-PART_NAMES = ("names", "lengths", "counts", "arc_names", "arc_lengths", "arc_counts")
+PART_NAMES = (
+    *("names", "lengths", "counts", "arc_names", "arc_lengths", "arc_counts"),
+    *("word_names", "word_lengths"),
+)
 """The arrays of a part that `join_parts` looks at; of the others it sees which there are, and their columns."""
 
 
@@ -49,6 +52,9 @@ def join_parts(parts: Callable[[], Iterable[ArrayFile]], settings: EncodingSetti
     own = settings.to_json(settings.template_for(n_columns))
     names: dict[str, Any] = dict(zip(("names", "lengths"), states.to_bytes(), strict=True))
     names |= dict(zip(("arc_names", "arc_lengths"), arcs.to_bytes(), strict=True))
+    if settings.word_column is not None:
+        words = join_vocabularies(parts, "word_", 1)
+        names |= dict(zip(("word_names", "word_lengths"), words.to_bytes(), strict=True))
     about = {
         "n_parts": len(facts),
         "labels": Labels.learn([list(found)]).to_json(),
@@ -73,7 +79,8 @@ class JointParts:
 
     @cached_property
     def _vocabularies(self) -> dict[str, Vocabulary]:
-        return {prefix: vocabulary_of(self.known, prefix) for prefix in ("", "arc_")}
+        prefixes = [name.removesuffix("names") for name in self.known.arrays if name.endswith("names")]
+        return {prefix: vocabulary_of(self.known, prefix) for prefix in prefixes}
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
@@ -97,6 +104,10 @@ class JointParts:
         arrays = shard_arrays(Dataset(dataset.sequence_ptr, states, arcs, dense), annotation)
         ids = self._label_ids(part)
         arrays["labels"] = ids[annotation.labels]
+        if "words" in part.arrays:
+            arrays["words"] = self._vocabularies["word_"].find(vocabulary_of(part, "word_"))[
+                part.arrays["words"]
+            ]
         if annotation.sets is not None:
             ptr = annotation.sets.position_ptr
             owners = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from crfkit.errors import ArgumentError
 from crfkit.features.given_sequences import list_sequences
@@ -174,6 +174,18 @@ PRESETS: Mapping[str, str] = MappingProxyType(
     {"names": _NAMES, "pos": _POS, "chunks": _CHUNKS, "morphology": _MORPHOLOGY}
 )
 """The text of each preset, in the language of templates."""
+
+
+class PresetEncoding(NamedTuple):
+    """How data sets are encoded for a preset, where nothing else is asked for."""
+
+    min_count: int | str = 1
+    word_column: int | None = None  # of the words that are kept for a tag dictionary
+
+
+def recommend_encoding(features: object) -> PresetEncoding:
+    """The encoding for a preset, or for other features."""
+    return PresetEncoding("auto", 0) if features == "morphology" else PresetEncoding()
 
 
 def preset(name: str, n_columns: int | None = None) -> Template:

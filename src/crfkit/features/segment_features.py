@@ -12,7 +12,7 @@ import numpy as np
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.errors import FunctionError
 from crfkit.features.import_paths import NotLoaded
-from crfkit.features.tag_dictionary import sequence_words
+from crfkit.features.position_words import sequence_words
 from crfkit.features.wording import shorten
 from crfkit.structures import SegmentExtractor, SegmentFeature, SegmentMatches, Segments, function_name
 

@@ -40,7 +40,7 @@ from crfkit.features.knowledge.macros import (
     find_resource,
     parse_lookup,
 )
-from crfkit.features.tag_dictionary import sequence_words
+from crfkit.features.position_words import sequence_words
 from crfkit.features.template_functions import FUNCTIONS
 from crfkit.features.templates import MACRO, NAMED_LINE, LineParser, Transform
 from crfkit.structures import SegmentExtractor, SegmentNames

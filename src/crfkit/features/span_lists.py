@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.errors import ImpossibleLabelsError, InputError, LabelError, UnsupportedError, reword
-from crfkit.features.tag_dictionary import read_once
+from crfkit.features.position_words import read_once
 from crfkit.features.wording import shorten
 from crfkit.structures import PLAIN, Segments, iob1_to_bio, segment_labels
 

@@ -10,7 +10,7 @@ Words are compared in lower case. Shapes: V words, E endings, L labels, T positi
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -19,15 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int32s, Int64s, offsets
-from crfkit.errors import ArgumentError, EmptyDataError, FeatureError, ShapeError
+from crfkit.errors import ArgumentError, EmptyDataError, ShapeError
 from crfkit.features.analysis_files import FORM_FIRST, UNIMORPH, TagMapping, lexicon_lines, read_analyses
 from crfkit.features.dataset import Annotation
 from crfkit.features.endings import Endings, distinct
-from crfkit.features.given_sequences import LIST_OF_POSITIONS, unusable_sequence
-from crfkit.features.wording import describe_value, shorten
+from crfkit.features.position_words import Column, words_of
+from crfkit.features.wording import shorten
 from crfkit.structures import AllowedLabels
 
-Column = int | str  # where a position has the word: a place in a row of columns, or a key of a dict
 MOST_CHARACTERS = 100  # of an ending
 
 
@@ -102,15 +101,28 @@ class TagDictionary:
 
         `column` says where a position has its word: a position is a word, a row of columns, or a dict. Words seen at
         `min_count` positions keep the labels seen there; `ending_length` = 0 gives all others the open classes.
-        Positions whose label is None or a set say nothing.
+        Positions whose label is None or a set of several say nothing.
         """
-        words, labels = list(_words(X, column)), list(chain.from_iterable(y))
+        words, labels = list(words_of(X, column)), list(map(_single, chain.from_iterable(y)))
         if len(words) != len(labels):
             raise ShapeError(f"X has {len(words)} positions but y has {len(labels)} labels")
-        counts = Counter(
-            (word, label) for word, label in zip(words, labels, strict=True) if not _unknown(label)
-        )
+        counts = Counter(pair for pair in zip(words, labels, strict=True) if pair[1] is not None)
         seen = [(word, label, n) for (word, label), n in counts.items()]
+        return cls.from_counts(
+            seen, column, min_count=min_count, ending_length=ending_length, ending_count=ending_count
+        )
+
+    @classmethod
+    def from_counts(
+        cls,
+        seen: Sequence[tuple[str, Hashable, int]],
+        column: Column = 0,
+        *,
+        min_count: int = 10,
+        ending_length: int = 10,
+        ending_count: int = 30,
+    ) -> Self:
+        """The dictionary of training data from (word, label, number of positions), in any order; see `from_data`."""
         if not seen:
             raise EmptyDataError("no position has a label: there is nothing to make a tag dictionary of")
         return cls._make(seen, column, min_count, ending_length, ending_count)
@@ -265,9 +277,16 @@ class TagDictionary:
 
     def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> AllowedLabels:
         """The ids of the labels that the positions of sequences X may have; those that `gold` names are added."""
-        entries = np.fromiter(self._entries_of(X), np.int64)  # [T]
+        return self.allowed_entries(self.find_entries(words_of(X, self.column)), gold)
+
+    def find_entries(self, words: Iterable[str]) -> Int64s:
+        """The list of labels of each word, −1 where there is none."""
+        return np.fromiter(self._entries_of(words), np.int64)
+
+    def allowed_entries(self, entries: Int64s, gold: Annotation | None = None) -> AllowedLabels:
+        """The same as `allowed`, for positions with these lists of labels, [T]."""
         empty = entries < 0
-        entries[empty] = 0
+        entries = np.where(empty, 0, entries)
         counts = np.where(empty, 0, self.ptr[entries + 1] - self.ptr[entries])
         position_ptr = offsets(counts)
         places = np.arange(position_ptr[-1]) + np.repeat(self.ptr[entries] - position_ptr[:-1], counts)
@@ -275,10 +294,12 @@ class TagDictionary:
         return allowed if gold is None else _with_gold(allowed, gold, len(self.classes))
 
     def coverage(self, X: Iterable[Any], y: Iterable[Any]) -> Coverage:
-        """How often the label of a position is among those of its word. Positions with None or a set are left out."""
+        """How often the label of a position is among those of its word. Positions with None or several are left out."""
         X, gold = list(X), list(chain.from_iterable(y))
         ids = {label: i for i, label in enumerate(self.classes)}
-        labels = np.array([ids.get(label, -1) if not _unknown(label) else -2 for label in gold], np.int64)
+        labels = np.array(
+            [-2 if label is None else ids.get(label, -1) for label in map(_single, gold)], np.int64
+        )
         allowed = self.allowed(X)
         counts = np.diff(allowed.position_ptr)
         if len(counts) != len(labels):
@@ -287,16 +308,16 @@ class TagDictionary:
         covered = (counts == 0) & (labels >= 0)
         covered[position[allowed.labels == labels[position]]] = True
         counts = np.where(counts == 0, len(self.classes), counts)
-        known = np.fromiter((word in self for word in _words(X, self.column)), np.bool_)
+        known = np.fromiter((word in self for word in words_of(X, self.column)), np.bool_)
         judged = labels > -2
         shares = [_mean(part[judged & which]) for which in (known, ~known) for part in (covered, counts)]
         return Coverage(
             int(judged.sum()), _mean(covered[judged]), _mean(counts[judged]), _mean(known[judged]), *shares
         )
 
-    def _entries_of(self, X: Iterable[Any]) -> Iterable[int]:
+    def _entries_of(self, words: Iterable[str]) -> Iterable[int]:
         found: dict[str, int] = {}  # words met before
-        for word in _words(X, self.column):
+        for word in words:
             entry = found.get(word)
             if entry is None:
                 entry = found[word] = self._entry(word)
@@ -351,43 +372,11 @@ def _mean(numbers: npt.NDArray[Any]) -> float:
     return float(numbers.mean()) if len(numbers) else float("nan")
 
 
-def _words(X: Iterable[Any], column: Column) -> Iterable[str]:
-    """The word of each position."""
-    yield from (word for n, sequence in enumerate(X) for word in sequence_words(n, sequence, column))
-
-
-def sequence_words(
-    n: int, sequence: Any, column: Column, whose: str = "a tag dictionary needs"
-) -> Iterator[str]:
-    """The word of each position of sequence n."""
-    if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
-        raise unusable_sequence(n, sequence, LIST_OF_POSITIONS)
-    for i, position in enumerate(sequence):
-        word = position if column in (0, -1) else None  # a bare word is a row of one column
-        if not isinstance(position, str):
-            try:
-                word = position[column]
-            except (IndexError, KeyError, TypeError):
-                word = None
-        if not isinstance(word, str):
-            raise FeatureError(
-                f"sequence {n}, position {i} is {describe_value(position)}: {whose} a word"
-                f"{'' if column == 0 else f' in column {column!r}'}"
-            )
-        yield word
-
-
-def read_once(X: Any) -> Any:
-    """Sequences that can be read again: what can be read only once becomes a list."""
-    if isinstance(X, Sequence) and all(isinstance(sequence, Sequence) for sequence in X):
-        return X
-    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
-        return X
-    return [list(sequence) if isinstance(sequence, Iterator) else sequence for sequence in X]
-
-
-def _unknown(label: Any) -> bool:
-    return label is None or isinstance(label, set | frozenset)
+def _single(entry: Any) -> Any:
+    """The only label that an entry of y names; None where it names none or several."""
+    if isinstance(entry, set | frozenset):
+        return next(iter(entry)) if len(entry) == 1 else None
+    return entry
 
 
 def _sort(labels: set[Hashable]) -> list[Hashable]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.features import recommend_encoding
 from crfkit.models.kinds import KINDS
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER
 from crfkit.optimizers import AdaGrad
@@ -40,7 +41,7 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "optimizer": AdaGrad(max_iterations=10, rate=0.1),
                 "l2": {"default": 1.0, "near": 20.0},
                 "all_possible_transitions": False,
-                "min_count": "auto",
+                "min_count": recommend_encoding("morphology").min_count,
                 "facets": "auto+labels",
                 "tag_dictionary": True,
             }

@@ -24,7 +24,7 @@ from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, find_template
 from crfkit.models.training.crf_task import CRFTask, MakeLoss
 from crfkit.models.training.progress import LOGGER
-from crfkit.models.training.stored_task import StoredTask, find_obstacle
+from crfkit.models.training.stored_task import StoredTask, find_obstacle, find_word_column
 from crfkit.models.training.training_set import Examples
 from crfkit.structures import SequenceStructure
 
@@ -90,6 +90,7 @@ def _encode(
         "shard_size": own.shard_size,
         "hash_bits": own.hash_bits,
         "resources": own.resources,
+        "word_column": own.word_column,
     }
     out = folder / "data"
     return encode_files(files, out, **options) if files else encode_pairs(pairs, out, **options)
@@ -103,7 +104,13 @@ def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettin
     if not isinstance(features, str) or features not in PRESETS:
         features = find_template(features)
     return EncodingSettings(
-        features, check_min_count(settings.min_count), size, None, settings.hash_bits, settings.resources
+        features,
+        check_min_count(settings.min_count),
+        size,
+        None,
+        settings.hash_bits,
+        settings.resources,
+        find_word_column(settings),
     )
 
 

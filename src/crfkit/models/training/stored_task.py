@@ -16,13 +16,17 @@ from crfkit.errors import ArgumentError, FileFormatError, UnsupportedError
 from crfkit.evaluation import read_metric
 from crfkit.features import (
     Annotation,
+    Column,
     Dataset,
+    DictionaryWords,
     Encoder,
     FeatureList,
     FeatureMap,
     Labels,
+    TagDictionary,
     Template,
     Vocabulary,
+    WordCounts,
     read_shard,
 )
 from crfkit.models.chain_model import ChainModel
@@ -39,9 +43,10 @@ from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import FeatureCounts, build_feature_map
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective, stored_loss
-from crfkit.structures import Bigrams, Chain
+from crfkit.structures import AllowedLabels, Bigrams, Chain
 
 Result = TypeVar("Result")
+_ShardLabels = tuple[Annotation, Int64s, AllowedLabels | None]
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,8 @@ class StoredTask:
     def encode(self, plan: Plan[Any], n_threads: int) -> EncodedChains:
         """The model that the data call for, and warnings about them."""
         settings, template = adopt_settings(self.settings, self.dataset)
-        data = StoredData(self.dataset)
-        model = _learn(data, settings, template, n_threads)
+        data, labels = _read_labels(self.dataset, settings)
+        model = _learn(data, labels, settings, template, n_threads)
         if reason := model.find_unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=5)
         warn_of_training_data(model, settings.least_count(1), stacklevel=5)
@@ -87,6 +92,7 @@ class StoredData:
     """The shards of an encoded data set, opened when they are asked for: `TrainingShards`."""
 
     dataset: EncodedDataset
+    words: DictionaryWords | None = None  # which labels the words may have
 
     @property
     def shard_ptr(self) -> list[int]:
@@ -100,7 +106,7 @@ class StoredData:
 
     def shard(self, i: int) -> Shard:
         """The numbers of shard i, as parts of a memory map."""
-        return open_shard(str(self.dataset.files.shard(i)), self.dataset.shard(i))
+        return open_shard(str(self.dataset.files.shard(i)), self.dataset.shard(i), self.words)
 
     def shards(self, *, with_inputs: bool = False) -> Iterator[Shard]:
         """Shard after shard; they have no inputs."""
@@ -111,7 +117,7 @@ class StoredData:
 
     def map(self, function: Callable[[Shard], Result]) -> Iterator[Result]:
         """What a function gives for each shard, in order, wherever the shards are."""
-        return self.dataset.map_shards(partial(_apply, function))
+        return self.dataset.map_shards(partial(_apply, function, self.words))
 
     def loss(self, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The sum of the losses of all shards; what is made of these lies in a scratch file."""
@@ -125,16 +131,21 @@ class StoredData:
         return stored_loss(self.dataset.shard_ptr, make, potentials.n_weights, scratch, n_threads)
 
 
-def open_shard(name: str, arrays: dict[str, Any]) -> Shard:
-    """The numbers of a shard of an encoded data set."""
+def open_shard(name: str, arrays: dict[str, Any], words: DictionaryWords | None = None) -> Shard:
+    """The numbers of a shard of an encoded data set, with the labels that its words may have."""
     try:
-        return Shard(*read_shard(arrays), None)
+        dataset, annotation = read_shard(arrays)
     except ValueError as error:
         raise FileFormatError(f"{name}: the shard is damaged ({error})") from None
+    if words is not None:
+        dataset = replace(dataset, allowed=words.allowed(arrays["words"], annotation))
+    return Shard(dataset, annotation, None)
 
 
-def _apply(function: Callable[[Shard], Result], name: str, arrays: dict[str, Any]) -> Result:
-    return function(open_shard(name, arrays))
+def _apply(
+    function: Callable[[Shard], Result], words: DictionaryWords | None, name: str, arrays: dict[str, Any]
+) -> Result:
+    return function(open_shard(name, arrays, words))
 
 
 @dataclass(frozen=True)
@@ -159,6 +170,9 @@ class StoredSequences(EncodedChains):
         own = [*potentials.pattern_names, *potentials.structure_names]
         for thing in (head["shards"], head["labels"], head["settings"], potentials.feature_map, own):
             digest.add(thing)
+        if (known := self.model.dictionary) is not None:
+            for thing in (known.words, known.endings, known.ptr, known.labels):
+                digest.add(thing)
         return {"data": digest.hexdigest(), **self._dev_fingerprint()}
 
 
@@ -168,11 +182,17 @@ def find_obstacle(settings: CRFSettings) -> str | None:
         return "feature functions look at all sequences"
     if settings.kind.reads_sequences(settings.structure):
         return f"this {settings.kind.written} looks at all sequences"
-    if settings.tag_dictionary:
-        return "tag_dictionary looks at the words of all sequences"
     if isinstance(settings.l2, str):
         return f"l2 is {settings.l2!r}, which holds sequences out"
     return None
+
+
+def find_word_column(settings: CRFSettings) -> Column | None:
+    """The column of the words that a tag dictionary looks up; None: there is none."""
+    asked = settings.tag_dictionary
+    if not asked:
+        return None
+    return asked.column if isinstance(asked, TagDictionary) else 0
 
 
 def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFSettings, Template | None]:
@@ -197,6 +217,12 @@ def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFS
         )
     check_used(settings.resources, template, settings.kind.used_resources(settings.structure))
     _check_resources(dataset, settings)
+    column = find_word_column(settings)
+    if column is not None and stored.get("word_column") != column:
+        raise ArgumentError(
+            f"{dataset.path}: the data set was encoded without the words of column {column!r}, and the model has a "
+            f"tag_dictionary, which looks them up; encode the files again with word_column={column!r}, or leave it out"
+        )
     bits = stored.get("hash_bits")
     if settings.hash_bits not in (None, bits):
         raise ArgumentError(
@@ -220,15 +246,34 @@ def _check_resources(dataset: EncodedDataset, settings: CRFSettings) -> None:
             )
 
 
-def _learn(data: StoredData, settings: CRFSettings, template: Template | None, n_threads: int) -> ChainModel:
-    """The labels, transitions and weights of all shards."""
+def _read_labels(dataset: EncodedDataset, settings: CRFSettings) -> tuple[StoredData, Labels]:
+    """The labels of all shards, and the shards with those that their words may have."""
+    labels = settings.kind.complete_labels(settings.structure, Labels.from_json(dataset.labels))
+    asked, column = settings.tag_dictionary, find_word_column(settings)
+    if column is None:
+        return StoredData(dataset), labels
+    stored = dataset.vocabulary()
+    words = Vocabulary.from_bytes(stored["word_names"], stored["word_lengths"]).names()
+    if not isinstance(asked, TagDictionary):
+        counts = WordCounts.join(dataset.map_shards(partial(_count_words, len(labels))))
+        asked = counts.to_dictionary(words, labels, column)
+    return StoredData(dataset, DictionaryWords.find(asked.bind_labels(labels.classes), words)), labels
+
+
+def _count_words(n_labels: int, name: str, arrays: dict[str, Any]) -> WordCounts:
+    return WordCounts.of_shard(n_labels, arrays["words"], open_shard(name, arrays).annotation)
+
+
+def _learn(
+    data: StoredData, labels: Labels, settings: CRFSettings, template: Template | None, n_threads: int
+) -> ChainModel:
+    """The transitions and weights of all shards."""
     dataset = data.dataset
     names, stored = dataset.vocabulary(), dataset.settings
     states = Vocabulary.from_bytes(names["names"], names["lengths"])
     arcs = Vocabulary.from_bytes(names["arc_names"], names["arc_lengths"])
     n_columns, more_columns = stored.get("n_columns"), bool(stored.get("more_columns"))
     encoder = Encoder(template, states, arcs, {}, n_columns, more_columns, settings.hash_bits)
-    labels = settings.kind.complete_labels(settings.structure, Labels.from_json(dataset.labels))
     chain = _bind(data, settings, labels)
     build = partial(_build_map, FeatureCounts.of(encoder), labels, chain, settings)
     complete = settings.all_possible_states and settings.all_possible_transitions and not settings.facets
@@ -237,7 +282,8 @@ def _learn(data: StoredData, settings: CRFSettings, template: Template | None, n
     known = _join_labels(data.map(_find_labels) if settings.kind.learns_from_labels else ())
     learning = Learning(encoder, joint, labels, settings, known, None, n_threads)
     potentials = settings.kind.find_potentials(settings).learn(learning)[0]
-    return settings.kind.model(labels, settings.chain, potentials, None)
+    dictionary = None if data.words is None else data.words.dictionary
+    return settings.kind.model(labels, settings.chain, potentials, dictionary)
 
 
 def _build_map(
@@ -247,10 +293,10 @@ def _build_map(
     return build_feature_map(counts, shard.dataset, shard.annotation, labels, chain, settings)
 
 
-def _join_labels(shards: Iterable[tuple[Annotation, Int64s]]) -> TrainingData:
+def _join_labels(shards: Iterable[_ShardLabels]) -> TrainingData:
     """The sequences and labels of all shards, without their features."""
     annotations, lengths = [Annotation(np.zeros(0, np.int32))], [np.zeros(0, np.int64)]
-    for annotation, sequence_ptr in shards:
+    for annotation, sequence_ptr, _ in shards:
         annotations.append(annotation)
         lengths.append(np.diff(sequence_ptr))
     sequence_ptr = offsets(np.concatenate(lengths))
@@ -266,11 +312,11 @@ def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
     also: Bigrams | None = None
     if chain.bigrams == "observed" or chain.unseen == "extend":  # first the pairs of all shards
         free = replace(chain, bigrams="observed", unseen="soft")
-        for annotation, sequence_ptr in data.map(_find_labels):
-            bound = bind_chain(free, labels, annotation, None, sequence_ptr, also)[0]
+        for annotation, sequence_ptr, allowed in data.map(_find_labels):
+            bound = bind_chain(free, labels, annotation, allowed, sequence_ptr, also)[0]
             also = bound.bigrams if isinstance(bound.bigrams, Bigrams) else None
-    for annotation, sequence_ptr in data.map(_find_labels):
-        chain, skipped = bind_chain(settings.chain, labels, annotation, None, sequence_ptr, also)
+    for annotation, sequence_ptr, allowed in data.map(_find_labels):
+        chain, skipped = bind_chain(settings.chain, labels, annotation, allowed, sequence_ptr, also)
         if len(skipped):
             raise UnsupportedError(
                 "some sequences of the data set lie outside the bigrams, and none of an encoded data set can be left "
@@ -279,5 +325,5 @@ def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
     return chain
 
 
-def _find_labels(shard: Shard) -> tuple[Annotation, Int64s]:
-    return shard.annotation, shard.dataset.sequence_ptr
+def _find_labels(shard: Shard) -> _ShardLabels:
+    return shard.annotation, shard.dataset.sequence_ptr, shard.dataset.allowed
