@@ -138,6 +138,8 @@ void bind_losses(nb::module_& m) {
         .def_ro("n_weights", &DataLoss::n_weights)
         .def_ro("n_sequences", &DataLoss::n_sequences)
         .def_prop_ro("shard_ptr", &DataLoss::shard_ptr)
+        .def("set_shard", &DataLoss::set_shard,
+             "Before the first question: it is that of a shard, beside which others are evaluated.")
         .def(
             "takes_any_order",
             [](DataLoss& self) {

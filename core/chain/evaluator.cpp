@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/interruption.hpp"
 
@@ -32,11 +33,12 @@ Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Ann
 template <class Real>
 double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
     const auto n_bytes = static_cast<std::size_t>(layout_.n_weights()) * sizeof(double);
+    const bool ready = std::exchange(tables_of_question_, false);
     if (v && !store_) store_ = std::make_unique<MessageStore<Real>>(design_, gold_, tables_.stride);
     if (!v || !known_ || std::memcmp(known_->data(), w, n_bytes) != 0) {
         known_.reset();
         hessian_vector_ = false;
-        tables_.set(w, n_threads);
+        if (!ready) tables_.set(w, n_threads);
         unsafe = !(tables_.arc_spread <= WeightTables<Real>::kSafeSpread);
         if (unsafe && std::is_same_v<Real, float>) return std::numeric_limits<double>::quiet_NaN();
         arcs_.set(tables_, layout_.n_labels, nullptr);
@@ -47,15 +49,31 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = -observed_[i];
         const double value = add_all(out, n_threads);
         if (store_) known_.emplace(w, w + layout_.n_weights());
+        tables_of_known_ = true;
         if (!v) return value;
     }
+    if (!ready && !tables_of_known_) tables_.set(w, n_threads);
+    tables_of_known_ = true;
     hessian_vector_ = true;
-    direction_tables_.set(v, n_threads);
+    if (!ready) direction_tables_.set(v, n_threads);
     arcs_.set(tables_, layout_.n_labels, &direction_tables_);
     arcs_.table.some_missing = some_arcs_missing_;
     // Σ_t W'(a, b) forward_{t−1}(a) pushed_t(b) = (change of the arc) · Σ_t P(a, b)
     for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = direction_tables_.arcs[i] * shared_[i];
     return add_all(out, n_threads);
+}
+
+template <class Real>
+void Evaluator<Real>::hand_over(DataEvaluator& next, bool same_question) {
+    auto* const other = dynamic_cast<Evaluator*>(&next);
+    if (!other || &other->layout_ != &layout_ || tables_.arcs.size() == 0) return;
+    other->tables_.take(tables_);
+    other->direction_tables_.take(direction_tables_);
+    other->sums_.take(sums_);
+    other->work_ = std::exchange(work_, {});
+    other->slots_ = std::exchange(slots_, {});
+    other->tables_of_question_ = same_question;
+    tables_of_question_ = tables_of_known_ = other->tables_of_known_ = false;
 }
 
 // Goes through the data once: residuals, and their sums in out[D].

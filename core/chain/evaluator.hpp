@@ -31,6 +31,8 @@ class Evaluator final : public BlockedEvaluator {
 
     // Transitions too far apart for this precision set `unsafe`, unless Real is double (then log space).
     double evaluate(const double* w, const double* v, double* out, int n_threads) override;
+    // Tables, sums and workspaces, to one of the same layout.
+    void hand_over(DataEvaluator& next, bool same_question) override;
 
   private:
     // What one block is evaluated in.
@@ -96,6 +98,8 @@ class Evaluator final : public BlockedEvaluator {
     ResidualSums<Real> sums_;
     std::unique_ptr<MessageStore<Real>> store_;  // from the first Hessian product on
     std::optional<std::vector<double>> known_;   // [D] the weights whose messages it has, if any
+    bool tables_of_question_ = false;            // the tables are those of the question that comes next
+    bool tables_of_known_ = false;               // they are those of known_
     std::vector<double> observed_,
         expected_;                // [L, S] of arcs; expected − observed, or the change of expected
     std::vector<double> shared_;  // [L, S] expected, at positions without arcs of their own

@@ -40,7 +40,7 @@ std::int64_t most_positions(const Layout& layout, const Design& design, BlockUse
     const std::int64_t row = (layout.n_labels + 15) / 16 * 16;
     const std::int64_t most = std::max<std::int64_t>(4096, kBlockBytes / (row * 4));
     if (use == BlockUse::one_by_one) return most;
-    return BlockSizes{kLeast, std::min(kGood, most), most}.size(design.n_positions());
+    return BlockSizes{kLeast, std::min(kGood, most), most}.size(design.n_positions(), use);
 }
 
 }  // namespace

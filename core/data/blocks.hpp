@@ -70,20 +70,21 @@ void cut_ranges(std::vector<AnyBlock>& blocks, Inverted AnyBlock::* lists, std::
     }
 }
 
+// How a data set is used: block by block, each by all threads; or many blocks at once, each by one thread.
+// Then blocks are smaller, so that a large machine has work for all of its cores. A shard of a larger data
+// set is not cut into small ones: other processes have work from other shards.
+enum class BlockUse { one_by_one, side_by_side, shard };
+
 // How large the blocks of a data set of n positions (or nodes) are that are evaluated side by side: small
 // enough that there are four for each of 16 threads, but not smaller than `good`, below which most features
 // occur but once or twice in a block and summing costs more; where there is little data, there are 32 blocks,
 // or fewer with `least` positions each.
 struct BlockSizes {
     std::int64_t least, good, most;
-    std::int64_t size(std::int64_t n) const {
-        return std::clamp(n / 64, std::clamp(n / 32, least, good), most);
+    std::int64_t size(std::int64_t n, BlockUse use) const {
+        return std::clamp(n / 64, use == BlockUse::shard ? good : std::clamp(n / 32, least, good), most);
     }
 };
-
-// How a data set is used: block by block, each by all threads; or many blocks at once, each by one thread.
-// Then blocks are smaller, so that a large machine has work for all of its cores.
-enum class BlockUse { one_by_one, side_by_side };
 
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, BlockUse use, int n_threads);
 

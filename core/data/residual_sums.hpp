@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -38,6 +39,8 @@ class ResidualSums {
     // sum and merge at once, with the same bits: the sums of features are not stored in between.
     void add(std::size_t i, std::int64_t range, const Real* residuals, const Real* own_residuals,
              BlockSums& sums, double* out);
+    // Takes over the memory of another of the same layout.
+    void take(ResidualSums& other) { row_sums_ = std::exchange(other.row_sums_, {}); }
     // Moves the sums of whole rows to out.
     void write_rows(double* out, int n_threads) const;
 

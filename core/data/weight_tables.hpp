@@ -68,6 +68,21 @@ class WeightTables {
         expand_triples(w + layout_.triples_begin());
     }
 
+    // Takes over the tables of another of the same layout, which has none then.
+    void take(WeightTables& other) {
+        rows = std::exchange(other.rows, {});
+        weights = std::exchange(other.weights, {});
+        features = std::exchange(other.features, {});
+        dense = std::exchange(other.dense, {});
+        base = std::exchange(other.base, {});
+        start = std::exchange(other.start, {});
+        end = std::exchange(other.end, {});
+        arcs = std::exchange(other.arcs, {});
+        triples = std::exchange(other.triples, {});
+        arc_maximum = other.arc_maximum;
+        arc_spread = other.arc_spread;
+    }
+
     // Arcs, start and end alone, from the weights of the arcs; for one who has those of the features
     // elsewhere.
     void set_arcs(const double* from) {

@@ -18,10 +18,11 @@ constexpr BlockSizes kPositions{512, 2048, 4096};  // of a block
 
 }  // namespace
 
-std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, int n_threads) {
+std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, BlockUse use,
+                                         int n_threads) {
     std::vector<BatchBlock> blocks;
     const auto& ptr = design.sequence_ptr;
-    const std::int64_t most = kPositions.size(design.n_positions());
+    const std::int64_t most = kPositions.size(design.n_positions(), use);
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (last < design.n_sequences() && (last == first || ptr[last + 1] - ptr[first] <= most)) ++last;
         BatchBlock block{ptr[first], ptr[last], {}, first, last, {}, {}};

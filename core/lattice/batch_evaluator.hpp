@@ -30,7 +30,8 @@ struct BatchBlock {
 };
 
 // A data set cut into batches of sequences of about equal length.
-std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, int n_threads);
+std::vector<BatchBlock> cut_into_batches(const Layout& layout, const Design& design, BlockUse use,
+                                         int n_threads);
 
 template <class Real>
 class BatchEvaluator final : public BlockedEvaluator {

@@ -57,12 +57,12 @@ LatticeData::LatticeData(const Layout& layout, const ArcModel& arcs, const Desig
                                               : ActiveIds{}) {}
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
-                                          int n_threads) {
+                                          BlockUse use, int n_threads) {
     const auto node_of = [&](std::int64_t n) { return data.candidates.position_ptr[design.sequence_ptr[n]]; };
     const bool by_facet = !layout.facets.empty();
     const std::int64_t most_positions =
         by_facet ? std::max<std::int64_t>(1, kFacetResiduals / layout.facets.n) : design.n_positions();
-    const std::int64_t most_nodes = kNodes.size(node_of(design.n_sequences()));
+    const std::int64_t most_nodes = kNodes.size(node_of(design.n_sequences()), use);
     std::vector<LatticeBlock> blocks;
     for (std::int64_t first = 0, last = 0; first < design.n_sequences(); first = last) {
         while (

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/arc_model.hpp"
+#include "data/blocks.hpp"
 #include "data/candidates.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
@@ -58,6 +59,6 @@ struct LatticeData {
 };
 
 std::vector<LatticeBlock> cut_into_blocks(const Layout& layout, const Design& design, const LatticeData& data,
-                                          int n_threads);
+                                          BlockUse use, int n_threads);
 
 }  // namespace crfkit

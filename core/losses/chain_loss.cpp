@@ -44,7 +44,7 @@ class DenseLoss final : public ChainLoss<DenseLoss> {
 
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
-        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, BlockUse::side_by_side, n_threads);
+        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, block_use(), n_threads);
         return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, blocks_);
     }
     const SequenceSource& sequences() override {
@@ -75,7 +75,7 @@ class LatticeLoss final : public ChainLoss<LatticeLoss> {
 
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
-        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, data_, n_threads);
+        if (blocks_.empty()) blocks_ = cut_into_blocks(*layout_, *design_, data_, block_use(), n_threads);
         return std::make_unique<LatticeEvaluator<Real>>(*layout_, *design_, gold_, data_, blocks_);
     }
     const SequenceSource& sequences() override {
@@ -98,7 +98,7 @@ class BatchedLoss final : public ChainLoss<BatchedLoss> {
 
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
-        if (batches_.empty()) batches_ = cut_into_batches(*layout_, *design_, n_threads);
+        if (batches_.empty()) batches_ = cut_into_batches(*layout_, *design_, block_use(), n_threads);
         return std::make_unique<BatchEvaluator<Real>>(*layout_, *design_, gold_, arcs_, batches_);
     }
     // A single sequence fills no lanes. Where transitions are forbidden, its lattice has few arcs; where the

@@ -25,7 +25,7 @@ class SegmentLoss final : public TwoPrecisions<SegmentLoss> {
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
         if (blocks_.empty())
-            blocks_ = cut_into_blocks(*data_->layout, *data_->design, BlockUse::side_by_side, n_threads);
+            blocks_ = cut_into_blocks(*data_->layout, *data_->design, block_use(), n_threads);
         return std::make_unique<SegmentEvaluator<Real>>(*data_, gold_, arcs_, blocks_, parts_, *source_);
     }
     const SequenceSource& sequences() override { return parts_.sequences(); }

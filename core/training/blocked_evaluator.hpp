@@ -52,6 +52,9 @@ class DataEvaluator {
     // Fills out[D] with the gradient at w, and returns the value. With v, fills it with H·v instead, and what
     // is returned means nothing.
     virtual double evaluate(const double* w, const double* v, double* out, int n_threads) = 0;
+    // Moves what `next` would make in the same way to it: memory, and with `same_question` what was made of w
+    // and v, as it is asked with the same ones.
+    virtual void hand_over(DataEvaluator& /*next*/, bool /*same_question*/) {}
     // After evaluate: the scores are too far apart for this precision, and what was returned means nothing.
     bool unsafe = false;
 

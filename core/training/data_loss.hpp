@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "base/scratch_memory.hpp"
@@ -47,8 +48,13 @@ class DataLoss {
     // Moves to a file what is large and was made since this was asked last, to be read from there. Returns
     // whether that is (nearly) all that it holds; what cannot be moved stays in memory.
     virtual bool move_to(ScratchMemory&) { return false; }
+    // Before the first question: it is that of a shard, beside which others are evaluated.
+    virtual void set_shard() {}
     // Frees what the next question makes anew; losses of single sequences stay valid.
     virtual void release() {}
+    // Gives `next`, which is asked next, what it would make in the same way: memory, and with `same_question`
+    // what was made of the weights.
+    virtual void hand_over(DataLoss& /*next*/, bool /*same_question*/) {}
 
     const std::int64_t n_weights;    // D
     const std::int64_t n_sequences;  // N
@@ -70,29 +76,45 @@ class TwoPrecisions : public DataLoss {
         single_.reset();
         return change;
     }
+    void set_shard() final { is_shard_ = true; }
     void release() final {
         single_.reset();
         double_.reset();
+    }
+    void hand_over(DataLoss& next, bool same_question) final {
+        auto* const other = dynamic_cast<TwoPrecisions*>(&next);
+        if (!other || other == this) return;
+        if (single_ && other->single_precision_)
+            single_->hand_over(other->template evaluator<float>(), same_question);
+        if (double_) double_->hand_over(other->template evaluator<double>(), same_question);
     }
 
   protected:
     TwoPrecisions(std::int64_t weights, std::int64_t sequences, bool single_precision, int threads)
         : DataLoss(weights, sequences, threads), single_precision_(single_precision) {}
 
+    BlockUse block_use() const { return is_shard_ ? BlockUse::shard : BlockUse::side_by_side; }
+
     bool single_precision_;
 
   private:
     double answer(const double* w, const double* v, double* out) {
         if (single_precision_) {
-            if (!single_) single_ = static_cast<Loss*>(this)->template open<float>();
-            const double value = single_->evaluate(w, v, out, n_threads);
-            if (!single_->unsafe) return value;
+            DataEvaluator& single = evaluator<float>();
+            const double value = single.evaluate(w, v, out, n_threads);
+            if (!single.unsafe) return value;
         }
-        if (!double_) double_ = static_cast<Loss*>(this)->template open<double>();
-        return double_->evaluate(w, v, out, n_threads);
+        return evaluator<double>().evaluate(w, v, out, n_threads);
+    }
+    template <class Real>
+    DataEvaluator& evaluator() {
+        std::unique_ptr<DataEvaluator>& made = std::is_same_v<Real, float> ? single_ : double_;
+        if (!made) made = static_cast<Loss*>(this)->template open<Real>();
+        return *made;
     }
 
     std::unique_ptr<DataEvaluator> single_, double_;
+    bool is_shard_ = false;
 };
 
 }  // namespace crfkit

@@ -160,22 +160,21 @@ ShardsInMemory::ShardsInMemory(std::vector<std::shared_ptr<DataLoss>> losses)
     }
 }
 
+void TreeSum::begin(double* out) {
+    partials_.clear();
+    n_added_ = 0;
+    out_ = out;
+}
+
 double* TreeSum::next() {
-    if (next_.vector.size() != n_weights_) {
-        if (!unused_.empty()) {
-            next_.vector = std::move(unused_.back());
-            unused_.pop_back();
-        }
-        next_.vector.resize(n_weights_);
-    }
-    return next_.vector.data();
+    if (partials_.empty()) return out_;
+    if (vectors_.size() < partials_.size()) vectors_.emplace_back(n_weights_);
+    return vectors_[partials_.size() - 1].data();
 }
 
 // A node of the tree is the sum of its two halves as soon as its last shard is there.
 void TreeSum::add(double value) {
-    next_.value = value;
-    partials_.push_back(std::move(next_));
-    next_ = {};
+    partials_.push_back({value, next()});
     const std::int64_t shard = n_added_++;
     std::int64_t begin = 0, end = n_shards_, n_complete = 0;  // nodes that end with this shard
     while (end - begin > 1) {
@@ -188,7 +187,7 @@ void TreeSum::add(double value) {
 }
 
 void TreeSum::merge_last_two() {
-    Partial last = std::move(partials_.back());
+    const Partial last = partials_.back();
     partials_.pop_back();
     Partial& first = partials_.back();
     constexpr std::int64_t piece = 1 << 16;
@@ -197,16 +196,12 @@ void TreeSum::merge_last_two() {
         for (std::int64_t d = i * piece; d < end; ++d) first.vector[d] += last.vector[d];
     });
     first.value += last.value;
-    unused_.push_back(std::move(last.vector));
-}
-
-double TreeSum::finish(double* out) {
-    std::copy_n(partials_[0].vector.data(), n_weights_, out);
-    return partials_[0].value;
 }
 
 ShardedLoss::ShardedLoss(std::unique_ptr<ShardLosses> shards, std::int64_t weights, int threads)
-    : DataLoss(weights, shards->shard_ptr().back(), threads), shards_(std::move(shards)) {}
+    : DataLoss(weights, shards->shard_ptr().back(), threads),
+      shards_(std::move(shards)),
+      sum_(n_shards(), weights, threads) {}
 
 ShardedLoss::~ShardedLoss() = default;
 
@@ -247,16 +242,19 @@ void ShardedLoss::close_all() {
 double ShardedLoss::add_shards(const std::function<double(DataLoss&, double*)>& answer, double* out) {
     const std::int64_t n = n_shards();
     if (n == 1) return answer(*open(0), out);
-    TreeSum sum(n, n_weights, n_threads);
+    sum_.begin(out);
+    auto before = in_memory() ? open(n - 1) : nullptr;  // which has the memory since the last question
     for (std::int64_t i = 0; i < n; ++i) {
         check_interruption();
         const auto shard = open(i);
         shards_->expect((i + 1) % n);
-        double* const vector = sum.next();
-        sum.add(answer(*shard, vector));
+        double* const vector = sum_.next();
+        if (before) before->hand_over(*shard, i > 0);
+        sum_.add(answer(*shard, vector));
         settle(i);
+        if (in_memory()) before = shard;
     }
-    return sum.finish(out);
+    return sum_.value();
 }
 
 double ShardedLoss::evaluate(const double* w, double* gradient) {

@@ -60,26 +60,28 @@ class TreeSum {
     TreeSum(std::int64_t n_shards, std::int64_t n_weights, int n_threads)
         : n_shards_(n_shards), n_weights_(n_weights), n_threads_(n_threads) {}
 
+    // Begins anew. The sum of all is in out [D] then, which has those of the first shards until then.
+    void begin(double* out);
     // The vector [D] of what comes next, to be filled.
     double* next();
     // Adds it, with its value.
     void add(double value);
-    // The sum of all n, which were added: fills out [D], and returns the sum of the values.
-    double finish(double* out);
+    // The sum of the values of all n, which were added.
+    double value() const { return partials_[0].value; }
 
   private:
     struct Partial {
-        double value = 0;
-        Buffer<double> vector;
+        double value;
+        double* vector;
     };
     void merge_last_two();
 
     const std::int64_t n_shards_, n_weights_;
     const int n_threads_;
     std::int64_t n_added_ = 0;
-    std::vector<Partial> partials_;  // of consecutive nodes of the tree
-    Partial next_;
-    std::vector<Buffer<double>> unused_;
+    std::vector<Partial> partials_;        // of consecutive nodes of the tree
+    std::vector<Buffer<double>> vectors_;  // of all partial sums but the first, and of what comes next
+    double* out_ = nullptr;
 };
 
 class ShardedLoss final : public DataLoss {
@@ -117,6 +119,7 @@ class ShardedLoss final : public DataLoss {
     std::shared_ptr<DataLoss> open_;             // the shard that was opened last, where they are not kept
     std::int64_t open_shard_ = -1;
     bool refined_ = false;
+    TreeSum sum_;
 };
 
 }  // namespace crfkit

@@ -15,7 +15,7 @@ from crfkit.models.training.checkpoint import CheckpointMismatchError
 from crfkit.models.training.crf_task import CRFTask
 from crfkit.models.training.train import Plan
 from crfkit.models.training.training_set import Examples
-from crfkit.objective import Objective, add_in_tree
+from crfkit.objective import Loss, Objective, add_in_tree, evaluate, hessian_vector, refine, sum_losses
 from crfkit.optimizers.stochastic import shuffled
 from tests.models.test_every_optimizer import OPTIMIZERS, STRUCTURES, made, of, words
 
@@ -90,6 +90,46 @@ def test_the_order_of_sums_is_that_of_the_tree(n_shards: int) -> None:
     assert np.array_equal(gradient, add_in_tree([of_part[1] for of_part in of_parts]))
     products = [part.hessian_vector(w, v) for part in parts]
     assert np.array_equal(whole.hessian_vector(w, v), add_in_tree(products))
+
+
+QUESTIONS = [
+    (0, None),
+    (1, None),
+    (0, 0),
+    (0, 1),
+    (1, 1),
+    (0, 1),
+    (0, None),
+    (1, 0),
+]  # weights, and directions if any
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("structure", ROWS)
+def test_shards_that_share_memory_answer_as_if_alone(structure: str, exact: bool) -> None:
+    """Whatever was asked before, of whichever of them together: tables of weights go from one to the next."""
+    data = encoded(structure, SIZE)
+    potentials = data.model.potentials
+    shards = list(data.sharded.shards(with_inputs=potentials.reads_inputs))[:5]
+    w, v = np.random.default_rng(0).normal(size=(2, 2, potentials.n_weights))
+    w[1, -2:] += [40.0, -40.0]  # transitions too far apart for single precision, where these are such
+
+    def fresh(shard: Any) -> Loss:
+        loss = potentials.shard_loss(*shard, 1, len(shards))
+        if exact:
+            refine(loss)
+        return loss
+
+    def ask(loss: Loss, at: int, along: int | None) -> Any:
+        return evaluate(loss, w[at])[1] if along is None else hessian_vector(loss, w[at], v[along])
+
+    alone = {asked: [ask(fresh(shard), *asked) for shard in shards] for asked in QUESTIONS}
+    losses = [fresh(shard) for shard in shards]
+    for group in ([0, 1, 2, 3, 4], [0, 1], [2, 3, 4], [0, 1, 2, 3, 4], [4, 0, 1]):
+        together = sum_losses([losses[i] for i in group])
+        for asked in QUESTIONS:
+            expected = add_in_tree([alone[asked][i] for i in group])
+            assert ask(together, *asked).tobytes() == expected.tobytes()
 
 
 def test_the_tree_splits_in_the_middle() -> None:

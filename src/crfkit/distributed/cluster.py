@@ -144,7 +144,7 @@ class Cluster:
         Delayed objects among the arguments are computed by workers. Some tasks beyond the one that is awaited are under
         way, so that memory is bounded. What workers were computing that are lost, others compute.
         """
-        done = n_lost = 0
+        done, losses = 0, Losses("what they had is")
         while done < len(arguments):
             threads = self.workers()
             ahead = AHEAD * sum(threads.values())
@@ -157,14 +157,9 @@ class Cluster:
                             futures[i] = self.submit(function, *first, *arguments[i])
                     yield self._one(futures.pop(done))
                     done += 1
-                    n_lost = 0
+                    losses.n = 0
             except WorkersLostError as error:
-                n_lost += 1
-                logger.warning("workers were lost, and what they had is computed again: %s", error)
-                if n_lost == ATTEMPTS:
-                    raise WorkersFailedError(
-                        f"workers were lost {ATTEMPTS} times in a row while they computed: {error}"
-                    ) from None
+                losses.add(error)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         """A task for any worker. Delayed objects among the arguments are computed by workers."""
@@ -320,6 +315,23 @@ class Cluster:
             logger.info(
                 "messages pass through the scheduler to workers that cannot be reached: %s", ", ".join(far)
             )
+
+
+class Losses:
+    """How often workers were lost in a row while they computed something, which is computed again."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what  # with its verb
+        self.n = 0
+
+    def add(self, error: WorkersLostError) -> None:
+        """Workers were lost once more; WorkersFailedError after too many times."""
+        self.n += 1
+        logger.warning("workers were lost, and %s computed again: %s", self._what, error)
+        if self.n == ATTEMPTS:
+            raise WorkersFailedError(
+                f"workers were lost {ATTEMPTS} times in a row while they computed: {error}"
+            ) from None
 
 
 def _log(event: tuple[float, Any]) -> None:

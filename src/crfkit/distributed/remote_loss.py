@@ -13,8 +13,8 @@ from uuid import uuid4
 import numpy as np
 
 from crfkit.arrays import Float64s
-from crfkit.distributed.cluster import ATTEMPTS, BAD, Cluster
-from crfkit.distributed.errors import MissingDataError, WorkersFailedError, WorkersLostError
+from crfkit.distributed.cluster import BAD, Cluster, Losses
+from crfkit.distributed.errors import MissingDataError, WorkersLostError
 from crfkit.distributed.placement import Node, assign, slots_of, sum_tree
 from crfkit.distributed.sums import Question, ShardFailedError, Sum, add_up, ask, load_shard
 from crfkit.errors import InputError, MissingFileError, reword
@@ -100,24 +100,20 @@ class RemoteLoss:
 
     def _ask(self, kind: str, *vectors: Float64s) -> Sum:
         """The answer of all shards; again where workers were lost meanwhile."""
-        n_lost = 0
+        losses, age = Losses("their shards are"), AGE
         while True:
-            threads = self._cluster.workers(age=0.0 if n_lost else AGE)
+            threads = self._cluster.workers(age=age)
             try:
                 return self._sum(kind, vectors, self._place(threads))
             except WorkersLostError as error:
-                n_lost += 1
-                logger.warning("workers were lost, and their shards are computed again: %s", error)
-                if n_lost == ATTEMPTS:
-                    raise WorkersFailedError(
-                        f"workers were lost {ATTEMPTS} times in a row while they computed: {error}"
-                    ) from None
-                time.sleep(PAUSE * 2 ** (n_lost - 1))  # the scheduler may not know yet
+                losses.add(error)
+                time.sleep(PAUSE * 2 ** (losses.n - 1))  # the scheduler may not know yet
             except ShardFailedError as failed:
-                n_lost = 1  # the workers are to be looked up again
+                losses.n = 0
                 self._cluster.exclude(failed.worker, failed.error)
                 logger.warning("%s is not used any more: %r", failed.worker, failed.error)
             self._tree = self._point = None
+            age = 0.0  # the workers are to be looked up again
 
     def _place(self, threads: dict[str, int]) -> Node:
         """Each shard to a worker, which loads it; the tree of their sums."""

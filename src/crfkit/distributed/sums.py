@@ -26,7 +26,7 @@ from crfkit.arrays import Float64s
 from crfkit.distributed.errors import WorkersLostError
 from crfkit.distributed.placement import Node
 from crfkit.distributed.worker import LoadedShard, send_message
-from crfkit.objective import Loss, evaluate, hessian_vector, sum_losses
+from crfkit.objective import Loss, evaluate, hessian_vector
 from distributed import Worker, get_worker
 
 OPERATION = "crfkit_sum"  # the name of the message
@@ -191,7 +191,7 @@ def compute(question: Question, shards: Sequence[LoadedShard], vectors: Sequence
             for shard in shards:
                 shard.refine()
         w, *direction = _place_weights(question, shards, vectors)
-        loss = sum_losses([shard.loss for shard in shards])
+        loss = shards[0].add(shards[1:])
         if question.kind == "gradient":
             return Sum(*evaluate(loss, w))
         return Sum(0.0, hessian_vector(loss, w, *direction))

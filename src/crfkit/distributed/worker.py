@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from threading import Lock
 from typing import NamedTuple, NoReturn
 
 from crfkit import __version__
 from crfkit.arrays import Float64s
-from crfkit.objective import Loss, instruction_set, refine
+from crfkit.objective import Loss, instruction_set, refine, sum_losses
 from distributed import get_worker
 
 
@@ -33,6 +34,7 @@ class LoadedShard:
         self.weights: tuple[int, Float64s] | None = None  # of the last question: their number, and [D]
         self._refined = False
         self._changes = False
+        self._sum: tuple[list[Loss], Loss] | None = None  # of shards of which this is the first
 
     def refine(self) -> bool:
         """Answers in double precision from now on. Returns whether single precision came before."""
@@ -40,11 +42,22 @@ class LoadedShard:
             self._refined, self._changes = True, refine(self.loss)
         return self._changes
 
+    def add(self, others: Sequence[LoadedShard]) -> Loss:
+        """The sum of its loss and those of other shards: the one of last time, with its memory, where it was of these."""
+        losses = [self.loss, *(other.loss for other in others)]
+        if self._sum is None or not _are_same(self._sum[0], losses):
+            self._sum = losses, sum_losses(losses)
+        return self._sum[1]
+
     def __sizeof__(self) -> int:
         return self.n_bytes + sys.getsizeof(self.lock)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("the loss of a shard stays where it is")
+
+
+def _are_same(some: Sequence[Loss], others: Sequence[Loss]) -> bool:
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
 
 
 def send_message(topic: str, level: int, message: str) -> None:

@@ -206,7 +206,10 @@ class FeaturePotentials:
     ) -> Loss:
         """The loss of one shard: of data that may be read anywhere, as long as the model is this one."""
         read = self.read(dataset, n_threads, n_shards)
-        return self.loss(TrainingData(dataset.inputs, dataset, annotation, read), sample_weight, n_threads)
+        loss = self.loss(TrainingData(dataset.inputs, dataset, annotation, read), sample_weight, n_threads)
+        if n_shards > 1:
+            loss.set_shard()
+        return loss
 
     def merge(self, data: TrainingData) -> MergedFeatures | None:
         """The features of the training data, equal ones merged; None where that saves little, or there are other weights."""
