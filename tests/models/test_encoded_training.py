@@ -341,7 +341,6 @@ def test_what_does_not_go_with_an_encoded_data_set(dataset: EncodedDataset) -> N
         (CRF(Patterns([Pattern("L0 L1", when=lambda x, i: True)])), "Patterns"),
         (CRF(Patterns(grow=Growth())), "Patterns"),
         (CRF(Segments(segment_features=[0])), "Segments"),
-        (CRF(l2="auto"), "l2"),
     ):
         with pytest.raises(UnsupportedError, match=message):
             model.fit(dataset)

@@ -73,6 +73,7 @@ from crfkit.features.presets import (
     recommend_encoding,
 )
 from crfkit.features.rare_features import check_min_count, least_count
+from crfkit.features.sampled_parts import SampledDataset, open_part, sample_part
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
 from crfkit.features.segment_templates import SegmentTemplate
@@ -173,6 +174,7 @@ __all__ = [
     "PatternMap",
     "Resource",
     "Rewriting",
+    "SampledDataset",
     "SegmentCells",
     "SegmentMap",
     "SegmentTemplate",
@@ -233,6 +235,7 @@ __all__ = [
     "list_facet_names",
     "load_function",
     "make_head",
+    "open_part",
     "open_resource",
     "open_vectors",
     "path_numbers",
@@ -253,6 +256,7 @@ __all__ = [
     "recommend_encoding",
     "resource_from_bytes",
     "resource_lines",
+    "sample_part",
     "scored_graph",
     "split_fields",
     "with_arcs",

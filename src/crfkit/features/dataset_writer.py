@@ -25,19 +25,17 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import _core
 from crfkit.data import ArrayFile, DatasetFolder, EncodedDataset, read_arrays, write_arrays, write_file
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
 from crfkit.features.column_rows import ColumnRows
 from crfkit.features.dataset import Annotation
 from crfkit.features.encoding import Encoder
-from crfkit.features.joint_parts import JointParts, join_parts, make_head
+from crfkit.features.joint_parts import JointParts, join_parts, make_head, make_part
 from crfkit.features.knowledge import MissingResource, Resource
 from crfkit.features.labels import Labels, check_lists
 from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, mark_last
 from crfkit.features.position_words import Column, number_words
 from crfkit.features.presets import bind_resources, count_columns, preset, recommend_encoding
-from crfkit.features.shard_arrays import shard_arrays
 from crfkit.features.templates import Template
 
 ENCODED_SHARD_SIZE = 1 << 18
@@ -341,27 +339,12 @@ def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_th
         except EmptyDataError:  # of this part
             labels = Labels(())
         annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
-    arrays = shard_arrays(dataset, annotation)
+    vocabularies, words = {"": encoder.vocabulary, "arc_": encoder.arc_vocabulary}, None
     if settings.word_column is not None:
-        words, arrays["words"] = number_words(
-            shard if isinstance(shard, ColumnRows) else X, settings.word_column
-        )
-        arrays["word_names"], arrays["word_lengths"] = words.to_bytes()
-    for prefix, vocabulary, features in (
-        ("", encoder.vocabulary, dataset.states),
-        ("arc_", encoder.arc_vocabulary, dataset.arcs),
-    ):
-        arrays[f"{prefix}names"], arrays[f"{prefix}lengths"] = vocabulary.to_bytes()
-        if features is not None:
-            arrays[f"{prefix}counts"] = _core.position_counts(*features[:2], len(vocabulary))
-    facts = {
-        "n_sequences": dataset.n_sequences,
-        "n_positions": dataset.n_positions,
-        "n_columns": encoder.n_columns,
-        "more_columns": encoder.more_columns,
-        "labels": labels.to_json(),
-    }
-    return ArrayFile(facts, arrays)
+        given = shard if isinstance(shard, ColumnRows) else X
+        vocabularies["word_"], words = number_words(given, settings.word_column)
+    facts = {"n_columns": encoder.n_columns, "more_columns": encoder.more_columns}
+    return make_part(dataset, annotation, labels, vocabularies, facts, words)
 
 
 def _lock(stream: Any, folder: Path) -> None:

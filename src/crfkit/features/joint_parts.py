@@ -13,7 +13,7 @@ from crfkit._core import Vocabulary
 from crfkit.arrays import Int32s
 from crfkit.data import ArrayFile, DatasetFolder, pack_arrays
 from crfkit.errors import ShapeError
-from crfkit.features.dataset import Dataset, FeatureList
+from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.joint_vocabulary import join_vocabularies, vocabulary_of
 from crfkit.features.labels import Labels
 from crfkit.features.rare_features import AUTO_COUNT, least_count
@@ -27,6 +27,31 @@ PART_NAMES = (
     *("word_names", "word_lengths"),
 )
 """The arrays of a part that `join_parts` looks at; of the others it sees which there are, and their columns."""
+
+
+def make_part(
+    dataset: Dataset,
+    annotation: Annotation,
+    labels: Labels,
+    vocabularies: Mapping[str, Vocabulary],
+    facts: Mapping[str, Any],
+    words: Int32s | None,
+) -> ArrayFile:
+    """Sequences with ids of their own.
+
+    `vocabularies` are those of features, by prefix: "", "arc_" for transitions, "word_" for `words` [T]. `facts` are
+    n_columns and more_columns.
+    """
+    arrays = shard_arrays(dataset, annotation)
+    for prefix, vocabulary in vocabularies.items():
+        arrays[f"{prefix}names"], arrays[f"{prefix}lengths"] = vocabulary.to_bytes()
+    for prefix, features in (("", dataset.states), ("arc_", dataset.arcs)):
+        if features is not None:
+            arrays[f"{prefix}counts"] = _core.position_counts(*features[:2], len(vocabularies[prefix]))
+    if words is not None:
+        arrays["words"] = words
+    counts = {"n_sequences": dataset.n_sequences, "n_positions": dataset.n_positions}
+    return ArrayFile({**counts, **facts, "labels": labels.to_json()}, arrays)
 
 
 def join_parts(parts: Callable[[], Iterable[ArrayFile]], settings: EncodingSettings) -> ArrayFile:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Float64s
+from crfkit.data import ArrayFile
+from crfkit.features import Annotation, Dataset, open_part
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.training.train import Trained
 
@@ -21,18 +23,30 @@ class ScaledLikelihood(NamedTuple):
 
 
 class HeldOut:
-    """Held-out data (X, y) or (X, y, allowed), as a model sees it.
+    """Held-out data, as a model sees it.
 
     Labels that the model does not know are taken for unknown (of a set, the others count), and sequences left out that its
     constraints exclude.
     """
 
-    def __init__(self, model: ChainModel, dev: Any, n_threads: int) -> None:
+    def __init__(self, model: ChainModel, dataset: Dataset, annotation: Annotation, n_threads: int) -> None:
+        self._annotation = annotation
+        self._design, self._model, self._n_threads = model.design(dataset, n_threads), model, n_threads
+
+    @classmethod
+    def encode(cls, model: ChainModel, dev: Any, n_threads: int) -> "HeldOut":
+        """Held-out data (X, y) or (X, y, allowed)."""
         X, y, allowed = (*dev, None)[:3]
         dataset, known = model.encode(X, allowed), set(model.labels.classes)
         gold = [[_known_part(entry, known) for entry in labels] for labels in y]
-        self._annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
-        self._design, self._model, self._n_threads = model.design(dataset, n_threads), model, n_threads
+        annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
+        return cls(model, dataset, annotation, n_threads)
+
+    @classmethod
+    def open(cls, model: ChainModel, part: ArrayFile, n_threads: int) -> "HeldOut":
+        """Sequences of an encoded data set."""
+        dataset, annotation = open_part(part, model.potentials.encoder, model.labels, model.dictionary)
+        return cls(model, dataset, annotation, n_threads)
 
     def log_likelihood(self, weights: Float64s) -> float:
         """log p of the labels, summed over the sequences."""
@@ -70,7 +84,7 @@ class HeldOut:
 
 def log_likelihood(trained: Trained[ChainModel], dev: Any, n_threads: int) -> float:
     """log p of the labels of held-out data under a trained model, summed over its sequences."""
-    return HeldOut(trained.model, dev, n_threads).log_likelihood(trained.weights)
+    return HeldOut.encode(trained.model, dev, n_threads).log_likelihood(trained.weights)
 
 
 def _known_part(entry: Any, known: set[Any]) -> Any:

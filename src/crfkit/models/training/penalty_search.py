@@ -13,23 +13,19 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.errors import UnsupportedError
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_optimizer, count_threads
 from crfkit.models.training.crf_task import CRFTask
-from crfkit.models.training.held_out import HeldOut
+from crfkit.models.training.held_out_split import hold_out
 from crfkit.models.training.progress import Report
 from crfkit.models.training.stored_task import StoredTask
 from crfkit.models.training.train import Plan, Trained, Weighted, train
-from crfkit.models.training.training_set import Examples
 from crfkit.optimizers import StopReason
 
 GRID = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-TRAINED, HELD_OUT = 2000, 1000  # sequences at most
-FEWEST = 10  # sequences
-_SHARE = 5  # one of so many sequences may be held out
 SLACK = 0.01  # of the highest log-likelihood
 _IDLE = 2  # strengths in a row that are no better end the search
 
@@ -70,7 +66,6 @@ def resolve_l2(
     task.settings.check()
     task.check(plan)
     plan.check()
-    assert isinstance(task, CRFTask)  # stored data, from which nothing can be held out, were refused
     begin = perf_counter()
     found = _search(task, plan)
     if plan.time_budget is not None:
@@ -78,7 +73,7 @@ def resolve_l2(
     return _with_l2(task, found.l2), plan, found
 
 
-def _search(task: CRFTask, plan: Plan[ChainModel]) -> PenaltySearch:
+def _search(task: CRFTask | StoredTask, plan: Plan[ChainModel]) -> PenaltySearch:
     settings = task.settings
     if "mistakes" in getattr(check_optimizer(settings.optimizer, settings.l1), "needs", ()):
         raise UnsupportedError(
@@ -88,21 +83,22 @@ def _search(task: CRFTask, plan: Plan[ChainModel]) -> PenaltySearch:
         raise UnsupportedError(
             f"l2 is 'auto', which {settings.kind.written} does not have; expected a number"
         )
-    part, dev = _hold_out(task, plan)
+    split = hold_out(task, plan.dev)
     n_threads = count_threads(settings.n_threads)
     trials: list[PenaltyTrial] = []
     start: Weighted[ChainModel] | None = None
     with Report(plan.verbose) as report:
         for l2 in GRID:
-            report.stage(f"l2={l2:g} on {len(part.examples.y):,} sequences")
-            trained = _train_quietly(_with_l2(part, l2), start)
-            found = HeldOut(trained.model, dev, n_threads).best_scale(trained.weights)
-            trials.append(PenaltyTrial(l2, found.log_likelihood / len(dev[1]), trained.n_iter, found.scale))
+            report.stage(f"l2={l2:g} on {split.n_trained:,} sequences")
+            trained = _train_quietly(_with_l2(split.task, l2), start)
+            found = split.held_out(trained.model, n_threads).best_scale(trained.weights)
+            likelihood = found.log_likelihood / split.n_held_out
+            trials.append(PenaltyTrial(l2, likelihood, trained.n_iter, found.scale))
             best = max(range(len(trials)), key=lambda i: trials[i].log_likelihood)
             if trained.reason == StopReason.INTERRUPTED or len(trials) - best > _IDLE:
                 break
             start = Weighted(trained.model, trained.weights)
-    return PenaltySearch(_choose(trials), tuple(trials), len(part.examples.y), len(dev[1]))
+    return PenaltySearch(_choose(trials), tuple(trials), split.n_trained, split.n_held_out)
 
 
 def _choose(trials: Sequence[PenaltyTrial]) -> float:
@@ -111,37 +107,12 @@ def _choose(trials: Sequence[PenaltyTrial]) -> float:
     return next(trial.l2 for trial in trials if trial.log_likelihood >= highest - SLACK * abs(highest))
 
 
-def _train_quietly(task: CRFTask, start: Weighted[ChainModel] | None) -> Trained[ChainModel]:
+def _train_quietly(task: CRFTask | StoredTask, start: Weighted[ChainModel] | None) -> Trained[ChainModel]:
     """What is odd about the data, the training on all of it says."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return train(task, Plan(start=start))
 
 
-def _with_l2(task: CRFTask, l2: float) -> CRFTask:
+def _with_l2(task: CRFTask | StoredTask, l2: float) -> CRFTask | StoredTask:
     return replace(task, settings=replace(task.settings, l2=l2))
-
-
-def _hold_out(task: CRFTask, plan: Plan[ChainModel]) -> tuple[CRFTask, Any]:
-    """The task with sequences from all over the training data, and held-out ones: those of the dev set, or the last ones."""
-    columns: tuple[Any, ...] = task.examples
-    given = Examples(*(None if column is None else list(column) for column in columns))
-    n = len(given.y)
-    if len(given.X) != n:
-        return task, (given.X, given.y)  # training refuses them
-    if n < FEWEST:
-        raise ArgumentError(
-            f"l2 is 'auto', which needs at least {FEWEST} sequences, got {n}; expected a number"
-        )
-    n_held_out = 0 if plan.dev is not None else min(max(n // _SHARE, 1), HELD_OUT)
-    first = n - n_held_out
-    n_trained = min(first, TRAINED)
-    part = Examples(*(_some(column, [first * k // n_trained for k in range(n_trained)]) for column in given))
-    dev: Any = tuple(_some(column, range(first, n)) for column in (given.X, given.y, given.allowed))
-    if plan.dev is not None:
-        dev = tuple(None if column is None else list(column)[:HELD_OUT] for column in plan.dev)
-    return replace(task, examples=part, costs=None), dev
-
-
-def _some(column: Any, which: Sequence[int]) -> Any:
-    return None if column is None else [column[i] for i in which]

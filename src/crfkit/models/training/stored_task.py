@@ -182,8 +182,6 @@ def find_obstacle(settings: CRFSettings) -> str | None:
         return "feature functions look at all sequences"
     if settings.kind.reads_sequences(settings.structure):
         return f"this {settings.kind.written} looks at all sequences"
-    if isinstance(settings.l2, str):
-        return f"l2 is {settings.l2!r}, which holds sequences out"
     return None
 
 

@@ -1,0 +1,89 @@
+"""A part of the training data to train on, and another that is held out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crfkit.errors import ArgumentError
+from crfkit.features import SampledDataset, least_count, sample_part
+from crfkit.models.chain_model import ChainModel
+from crfkit.models.training.crf_task import CRFTask, here
+from crfkit.models.training.held_out import HeldOut
+from crfkit.models.training.stored_task import StoredTask
+from crfkit.models.training.training_set import Examples
+from crfkit.optimizers import AUTO
+
+TRAINED, HELD_OUT = 2000, 1000  # sequences at most
+FEWEST = 10  # sequences
+_SHARE = 5  # one of so many sequences may be held out
+
+
+class Split(NamedTuple):
+    """A task on some of the sequences, and others."""
+
+    task: CRFTask | StoredTask
+    n_trained: int
+    held_out: Callable[[ChainModel, int], HeldOut]  # as a model sees them, with so many threads
+    n_held_out: int
+
+
+def hold_out(task: CRFTask | StoredTask, dev: Any) -> Split:
+    """Sequences from all over the training data, and held-out ones: those of the dev set, or the last ones."""
+    if dev is not None:
+        dev = tuple(None if column is None else list(column)[:HELD_OUT] for column in dev)
+    return _split_stored(task, dev) if isinstance(task, StoredTask) else _split_lists(task, dev)
+
+
+def _choose(n: int, dev: Any) -> tuple[list[int], range]:
+    """Which of n sequences are trained on, and which are held out."""
+    if n < FEWEST:
+        raise ArgumentError(
+            f"l2 is 'auto', which needs at least {FEWEST} sequences, got {n}; expected a number"
+        )
+    first = n if dev is not None else n - min(max(n // _SHARE, 1), HELD_OUT)
+    n_trained = min(first, TRAINED)
+    return [first * k // n_trained for k in range(n_trained)], range(first, n)
+
+
+def _split_lists(task: CRFTask, dev: Any) -> Split:
+    columns: tuple[Any, ...] = task.examples
+    given = Examples(*(None if column is None else list(column) for column in columns))
+    n = len(given.y)
+    if len(given.X) != n:  # training refuses them
+        return Split(task, n, partial(_encode, (given.X, given.y)), n)
+    trained, others = _choose(n, dev)
+    part = Examples(*(_some(column, trained) for column in given))
+    if dev is None:
+        dev = tuple(_some(column, others) for column in (given.X, given.y, given.allowed))
+    return Split(replace(task, examples=part, costs=None), len(trained), partial(_encode, dev), len(dev[1]))
+
+
+def _split_stored(task: StoredTask, dev: Any) -> Split:
+    """The same for an encoded data set: these sequences alone are in memory, and one shard."""
+    stored = task.dataset
+    trained, others = _choose(stored.n_sequences, dev)
+    part = sample_part(stored, np.array(trained))
+    asked = task.settings.min_count
+    if asked != AUTO:
+        asked = stored.settings["min_count"]
+    sample = SampledDataset(stored, part, least_count(asked, part.metadata["n_positions"]))
+    if dev is not None:
+        held_out, n_held_out = partial(_encode, dev), len(dev[1])
+    else:
+        held_out, n_held_out = partial(_open, sample_part(stored, np.array(others))), len(others)
+    return Split(StoredTask(task.settings, sample, here), len(trained), held_out, n_held_out)
+
+
+def _encode(dev: Any, model: ChainModel, n_threads: int) -> HeldOut:
+    return HeldOut.encode(model, dev, n_threads)
+
+
+def _open(part: Any, model: ChainModel, n_threads: int) -> HeldOut:
+    return HeldOut.open(model, part, n_threads)
+
+
+def _some(column: Any, which: Sequence[int]) -> Any:
+    return None if column is None else [column[i] for i in which]
