@@ -56,24 +56,46 @@ inline void settle(double* v, double* total, double sum, double shrink, std::int
         for (std::int64_t i = 0; i < n; ++i) v[i] = soft(v[i], shrink);
 }
 
-// w = −soft(z, l1 C) / (√G / rate + l2 C)
-inline double adaptive_weight(const AdaptiveWeights& a, std::int64_t d, double inverse_rate, double l1,
-                              double l2) {
-    return -soft(a.z[d], l1 * a.passes) / (a.root[d] * inverse_rate + l2 * a.passes);
+// z and root of ranges that are used soon.
+inline void fetch_adaptive(const SlotRange* ranges, std::int64_t r, std::int64_t n,
+                           const AdaptiveWeights& a) {
+    constexpr std::int64_t ahead = 4 * kAhead;  // many ranges are single slots
+    if (r + ahead >= n) return;
+    fetch(a.z, ranges[r + ahead]);
+    fetch(a.root, ranges[r + ahead]);
+}
+
+// w = −soft(z, l1 C) / (√G / rate + l2 C), with l1(slot) and l2(slot).
+template <class First, class Second>
+inline void read_with(const SlotRange* ranges, std::int64_t n, const AdaptiveWeights& a, First l1, Second l2,
+                      double* to) {
+    const double *z = a.z, *root = a.root, inverse = 1 / a.rate, passes = a.passes;
+    for (std::int64_t r = 0; r < n; ++r) {
+        fetch_adaptive(ranges, r, n, a);
+        each_slot(ranges + r, 1, [=](std::int64_t d, std::int64_t i) {
+            to[i] = -soft(z[d], l1(d) * passes) / (root[d] * inverse + l2(d) * passes);
+        });
+        to += ranges[r].end - ranges[r].begin;
+    }
+}
+
+// use(strength of a slot), by the kind of the strengths.
+template <class Use>
+inline void with_strengths(const SlotStrengths& of, Use use) {
+    const double* l = of.l;
+    const std::uint8_t* groups = of.groups;
+    const double all = l[0];
+    if (groups)
+        use([=](std::int64_t d) { return l[groups[d]]; });
+    else if (of.each)
+        use([=](std::int64_t d) { return l[d]; });
+    else
+        use([=](std::int64_t) { return all; });
 }
 
 inline void read_adaptive(const SlotRange* ranges, std::int64_t n, const AdaptiveWeights& a, double* to) {
-    const AdaptiveWeights weights = a;
-    const double inverse = 1 / a.rate, l1 = a.l1[0], l2 = a.l2[0];
-    if (!a.l1_each && !a.l2_each)
-        each_slot(ranges, n, [=](std::int64_t d, std::int64_t i) {
-            to[i] = adaptive_weight(weights, d, inverse, l1, l2);
-        });
-    else
-        each_slot(ranges, n, [=](std::int64_t d, std::int64_t i) {
-            to[i] = adaptive_weight(weights, d, inverse, weights.l1_each ? weights.l1[d] : l1,
-                                    weights.l2_each ? weights.l2[d] : l2);
-        });
+    with_strengths(
+        a.l1, [&](auto l1) { with_strengths(a.l2, [&](auto l2) { read_with(ranges, n, a, l1, l2, to); }); });
 }
 
 // z += g − (√(G + g²) − √G) / rate · w
@@ -81,11 +103,16 @@ inline void move_adaptive(const SlotRange* ranges, std::int64_t n, const Adaptiv
                           const double* g) {
     double *z = a.z, *root = a.root;
     const double inverse = 1 / a.rate;
-    each_slot(ranges, n, [=](std::int64_t d, std::int64_t i) {
-        const double before = root[d], after = __builtin_sqrt(before * before + g[i] * g[i]);
-        z[d] += g[i] - (after - before) * inverse * w[i];
-        root[d] = after;
-    });
+    for (std::int64_t r = 0; r < n; ++r) {
+        fetch_adaptive(ranges, r, n, a);
+        each_slot(ranges + r, 1, [=](std::int64_t d, std::int64_t i) {
+            const double before = root[d], after = __builtin_sqrt(before * before + g[i] * g[i]);
+            z[d] += g[i] - (after - before) * inverse * w[i];
+            root[d] = after;
+        });
+        w += ranges[r].end - ranges[r].begin;
+        g += ranges[r].end - ranges[r].begin;
+    }
 }
 
 inline void read_late(const SlotRange* ranges, std::int64_t n, const LateWeights& late, double* to) {

@@ -13,13 +13,19 @@ struct SlotRange {
     std::int64_t begin, end;
 };
 
-// The weights of AdaGrad (see AdaptiveSteps): z and the root of the sum of squares; l1 and l2 times the
-// number of passes are what the penalties have come to.
+// The strengths of a penalty: l[group of the slot], l[slot] without groups where `each`, else l[0].
+struct SlotStrengths {
+    const double* l;
+    const std::uint8_t* groups;  // by slot, or null
+    bool each;
+};
+
+// The weights of AdaGrad (see AdaGradRule): z and the root of the sum of squares; l1 and l2 times the number
+// of passes are what the penalties have come to.
 struct AdaptiveWeights {
     double* z;
     double* root;
-    const double *l1, *l2;  // one for each slot, or the same one for all
-    bool l1_each, l2_each;
+    SlotStrengths l1, l2;
     double rate, passes;
 };
 

@@ -51,6 +51,10 @@ class RowBits {
     }
 
     bool has(std::int32_t f) const { return rows_[f] >= 0; }
+    // Prefetches the bits of a feature that has such.
+    void fetch(std::int32_t f) const {
+        if (rows_[f] >= 0) __builtin_prefetch(words_.data() + rows_[f] * n_words_);
+    }
     // found(i, outcome) for the outcomes of a set that feature f has weights for; i counts among its weights.
     template <class Function>
     void each_shared(std::int32_t f, const OutcomeBits& set, const Function& found) const {

@@ -6,6 +6,11 @@
 #include "lattice/lattice_loss.hpp"
 
 namespace crfkit {
+namespace {
+
+constexpr std::int64_t kAhead = 8;  // features or arcs that are prefetched
+
+}  // namespace
 
 LatticeSequences::LatticeSequences(const Layout& model, const Design& sequences, const Annotation& annotation,
                                    const LatticeData& lattices)
@@ -63,11 +68,12 @@ void LatticeSequence::WeightLists::spread(std::int64_t i, double residual, doubl
 
 LatticeSequence::LatticeSequence(const LatticeSequences& source)
     : source_(source),
-      places_(static_cast<std::size_t>(source.n_slots()), -1),
       arc_places_(static_cast<std::size_t>(source.data.model.bigrams.n_arcs()), -1),
       counts_(static_cast<std::size_t>(source.n_outcomes), 0),
       decides_(source.n_outcomes),
-      by_outcome_(static_cast<std::size_t>(source.n_outcomes)) {}
+      by_outcome_(static_cast<std::size_t>(source.n_outcomes)) {
+    places_.assign(source.n_slots(), -1);
+}
 
 void LatticeSequence::load(std::int64_t n) {
     const Design& design = source_.design;
@@ -111,7 +117,10 @@ void LatticeSequence::load_position(std::int64_t t) {
             else
                 decides_.reset(outcome);
         });
-    for (std::int64_t i = features.ptr[position]; i < features.ptr[position + 1]; ++i) {
+    const std::int64_t end = features.ptr[position + 1];
+    for (std::int64_t i = features.ptr[position]; i < end; ++i) {
+        if (i + kAhead < end) fetch_weights(features.ids[i + kAhead]);
+        if (i + 2 * kAhead < end) __builtin_prefetch(&source_.layout.pair_ptr[features.ids[i + 2 * kAhead]]);
         const std::int32_t f = features.ids[i];
         if (source_.is_short(f))
             add_row(f);
@@ -125,6 +134,14 @@ void LatticeSequence::load_position(std::int64_t t) {
             counts_[outcome] = 0;
             decides_.reset(outcome);
         });
+}
+
+// Prefetches what is read of a feature.
+void LatticeSequence::fetch_weights(std::int32_t f) const {
+    const std::int64_t begin = source_.layout.pair_ptr[f];
+    source_.row_bits.fetch(f);
+    __builtin_prefetch(source_.layout.pair_labels.data() + begin);
+    __builtin_prefetch(places_.data() + begin);
 }
 
 // The weights of a feature that tell candidates apart; all weights are touched.
@@ -174,15 +191,25 @@ void LatticeSequence::add_list(WeightLists& lists, std::span<const std::int64_t>
 }
 
 void LatticeSequence::load_arcs() {
-    for (std::int32_t& arc : lattice_.arc) {
-        if (arc < 0) continue;
-        std::int32_t& place = arc_places_[arc];
-        if (place < 0) {
-            place = static_cast<std::int32_t>(listed_.size());
-            listed_.push_back(arc);
-            add_list(arcs_, source_.data.model.of_arc(arc));
+    const ArcModel& model = source_.data.model;
+    for (std::int64_t t = 1; t < n_positions_; ++t) {
+        const std::int64_t begin = lattice_.in_ptr[lattice_.position_ptr[t]],
+                           end = lattice_.in_ptr[lattice_.position_ptr[t + 1]];
+        for (std::int64_t e = begin; e < end; ++e) {
+            std::int32_t& arc = lattice_.arc[e];
+            if (arc < 0) continue;
+            std::int32_t& place = arc_places_[arc];
+            if (place < 0) {
+                place = static_cast<std::int32_t>(listed_.size());
+                listed_.push_back(arc);
+            }
+            arc = place;
         }
-        arc = place;
+    }
+    const auto n = static_cast<std::int64_t>(listed_.size());
+    for (std::int64_t k = 0; k < n; ++k) {
+        if (k + kAhead < n) __builtin_prefetch(model.of_arc(listed_[k + kAhead]).data());
+        add_list(arcs_, model.of_arc(listed_[k]));
     }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "data/annotation.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
@@ -26,6 +27,7 @@ class LatticeSequences final : public SequenceSource {
 
     std::int64_t n_sequences() const override { return design.n_sequences(); }
     std::int64_t n_slots() const override { return layout.n_weights(); }
+    bool slots_are_weights() const override { return true; }
     void pack(const double* w, double, double* slots) const override { std::copy_n(w, n_slots(), slots); }
     void unpack(const double* slots, double* w) const override { std::copy_n(slots, n_slots(), w); }
     void each_slot_range(const std::function<void(SlotRange)>& function) const override;
@@ -79,6 +81,7 @@ class LatticeSequence final : public SequenceLoss {
     };
 
     void load_position(std::int64_t t);
+    void fetch_weights(std::int32_t feature) const;
     void add_row(std::int32_t feature);
     void add_single_weights(std::int32_t feature);
     void load_arcs();
@@ -96,7 +99,7 @@ class LatticeSequence final : public SequenceLoss {
     std::vector<double> values_;            // [entries]; empty: all 1
     std::vector<std::int64_t> entry_ptr_;   // [T + 1] the entries of each position
     WeightLists arcs_, starts_, ends_;      // of listed arcs, of the nodes of the first and last position
-    std::vector<std::int32_t> places_;      // [D] of a weight, or of a row where it begins, −1: not touched
+    Buffer<std::int32_t> places_;           // [D] of a weight, or of a row where it begins, −1: not touched
     std::vector<std::int32_t> arc_places_;  // [A] of a listed arc among those of the sequence, −1: not there
     std::vector<std::int32_t> listed_;      // these arcs
     std::vector<std::int32_t> counts_;      // [outcomes] candidates of a position that have each

@@ -1,12 +1,36 @@
 #include "training/adagrad_rule.hpp"
 
+#include <optional>
 #include <vector>
 
 #include "base/buffer.hpp"
 #include "training/mini_batches.hpp"
+#include "training/slot_array.hpp"
 
 namespace crfkit {
 namespace {
+
+// The strengths of a penalty by slot: in groups, unless there are too many different ones.
+class PackedStrengths {
+  public:
+    PackedStrengths(const SequenceSource& source, std::span<const double> strengths) {
+        const bool copied = strengths.size() > 1 && !source.slots_are_weights();
+        if (copied) each_ = source.pack_strengths(strengths);
+        by_slot_ = copied ? std::span<const double>(each_) : strengths;
+        groups_ = PenaltyGroups::find(by_slot_);
+        if (groups_) std::vector<double>().swap(each_);
+    }
+    // The strengths must outlive it.
+    SlotStrengths of_slots() const {
+        if (groups_) return {groups_->l2.data(), groups_->groups(), false};
+        return {by_slot_.data(), nullptr, true};
+    }
+
+  private:
+    std::vector<double> each_;
+    std::span<const double> by_slot_;
+    std::optional<PenaltyGroups> groups_;
+};
 
 // The steps of one pass. z and √G change only where a step touches them, and the penalties so far are l1 C
 // and l2 C for every weight: nothing has to be made up for.
@@ -15,18 +39,13 @@ class Steps {
     Steps(const SequenceSource& source, const Penalty& penalty, double rate, double passes,
           std::span<double> w, std::span<double> z, std::span<double> root, bool single)
         : source_(source),
-          l1_(source.pack_strengths(penalty.l1)),
-          l2_(source.pack_strengths(penalty.l2)),
+          l1_(source, penalty.l1),
+          l2_(source, penalty.l2),
           w_(w),
-          z_in_(z),
-          root_in_(root),
-          z_(source.n_slots()),
-          root_(source.n_slots()),
-          slots_{z_.data(),      root_.data(),   l1_.data(), l2_.data(),
-                 l1_.size() > 1, l2_.size() > 1, rate,       passes},
+          z_(source, z, 0),
+          root_(source, root, 1),
+          slots_{z_.data(), root_.data(), l1_.of_slots(), l2_.of_slots(), rate, passes},
           single_(single) {
-        source_.pack(z.data(), 0, z_.data());
-        source_.pack(root.data(), 1, root_.data());
         if (!single_) gradient_.reset(source_.n_slots());
     }
 
@@ -54,11 +73,11 @@ class Steps {
     }
 
     void give_back() {
-        source_.unpack(z_.data(), z_in_.data());
-        source_.unpack(root_.data(), root_in_.data());
-        Buffer<double> slots(source_.n_slots());
-        read({{0, source_.n_slots()}}, slots.data());
-        source_.unpack(slots.data(), w_.data());
+        z_.give_back();
+        root_.give_back();
+        const SlotArray weights(source_, w_, 0);
+        read({{0, source_.n_slots()}}, weights.data());
+        weights.give_back();
     }
 
   private:
@@ -68,9 +87,9 @@ class Steps {
     }
 
     const SequenceSource& source_;
-    const std::vector<double> l1_, l2_;           // by slot, or one
-    const std::span<double> w_, z_in_, root_in_;  // [D]
-    Buffer<double> z_, root_;                     // by slot
+    const PackedStrengths l1_, l2_;
+    const std::span<double> w_;  // [D]
+    const SlotArray z_, root_;
     AdaptiveWeights slots_;
     const bool single_;       // one sequence a step
     BatchGradient gradient_;  // of steps along several sequences

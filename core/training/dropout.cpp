@@ -29,6 +29,7 @@ class DroppedSequences final : public SequenceSource {
 
     std::int64_t n_sequences() const override { return source.n_sequences(); }
     std::int64_t n_slots() const override { return source.n_slots(); }
+    bool slots_are_weights() const override { return source.slots_are_weights(); }
     void pack(const double* w, double other, double* slots) const override { source.pack(w, other, slots); }
     void unpack(const double* slots, double* w) const override { source.unpack(slots, w); }
     void each_slot_range(const std::function<void(SlotRange)>& function) const override {

@@ -77,6 +77,7 @@ class PartSequences final : public SequenceSource {
 
     std::int64_t n_sequences() const override { return source_.n_sequences(); }
     std::int64_t n_slots() const override { return source_.n_weights; }
+    bool slots_are_weights() const override { return true; }
     void pack(const double* w, double, double* slots) const override { std::copy_n(w, n_slots(), slots); }
     void unpack(const double* slots, double* w) const override { std::copy_n(slots, n_slots(), w); }
     void each_slot_range(const std::function<void(SlotRange)>& function) const override {

@@ -53,6 +53,8 @@ class SequenceSource {
     virtual ~SequenceSource() = default;
     virtual std::int64_t n_sequences() const = 0;
     virtual std::int64_t n_slots() const = 0;
+    // Whether slot d is weight d for all of them, so that steps can be taken in the arrays of weights.
+    virtual bool slots_are_weights() const { return false; }
     // slots ← w, and `other` where a slot belongs to no weight; w ← slots.
     virtual void pack(const double* w, double other, double* slots) const = 0;
     virtual void unpack(const double* slots, double* w) const = 0;

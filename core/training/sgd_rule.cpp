@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/buffer.hpp"
 #include "training/mini_batches.hpp"
+#include "training/slot_array.hpp"
 
 namespace crfkit {
 namespace {
@@ -35,15 +35,9 @@ class Steps {
           lazy_(has_l1_ || averaging_),
           single_(single),
           rates_(rates),
-          w_(w),
-          w_sum_(total),
-          v_(source.n_slots()),
+          v_(source, w, 0),
+          total_(source, total, 0),
           sums_(groups_.l2.size(), {Sums{}}) {
-        source_.pack(w_.data(), 0, v_.data());
-        if (averaging_) {
-            total_.resize(source_.n_slots());
-            source_.pack(w_sum_.data(), 0, total_.data());
-        }
         if (!single_) gradient_.reset(source_.n_slots());
         stamps_.assign(lazy_ ? static_cast<std::size_t>(source_.n_slots()) : 0, 0);
     }
@@ -98,8 +92,8 @@ class Steps {
 
     void give_back() {
         fold();
-        source_.unpack(v_.data(), w_.data());
-        if (averaging_) source_.unpack(total_.data(), w_sum_.data());
+        v_.give_back();
+        if (averaging_) total_.give_back();
     }
 
   private:
@@ -179,9 +173,8 @@ class Steps {
     const bool has_l1_, averaging_, lazy_;
     const bool single_;  // one sequence a step
     const std::span<const double> rates_;
-    const std::span<double> w_, w_sum_;  // [D]
-    Buffer<double> v_, total_;           // by slot
-    BatchGradient gradient_;             // of steps along several sequences
+    const SlotArray v_, total_;
+    BatchGradient gradient_;  // of steps along several sequences
     double rate_ = 0;
     // [groups][steps since the last fold + 1]; the last alone unless lazy
     std::vector<std::vector<Sums>> sums_;

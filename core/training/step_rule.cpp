@@ -14,19 +14,33 @@ std::span<double> RuleState::array(const std::string& name, std::int64_t size) c
     return found->second;
 }
 
+std::optional<PenaltyGroups> PenaltyGroups::find(std::span<const double> strengths) {
+    PenaltyGroups found;
+    std::vector<double>& l2 = found.l2;
+    const auto place_of = [&](double strength) { return std::lower_bound(l2.begin(), l2.end(), strength); };
+    for (std::size_t d = 0; d < strengths.size(); ++d) {
+        if (d > 0 && strengths[d] == strengths[d - 1]) continue;
+        const auto place = place_of(strengths[d]);
+        if (place != l2.end() && *place == strengths[d]) continue;
+        if (l2.size() == kMost) return std::nullopt;
+        l2.insert(place, strengths[d]);
+    }
+    if (l2.size() == 1) return found;
+    found.groups_.resize(strengths.size());
+    for (std::size_t d = 0; d < strengths.size(); ++d)
+        found.groups_[d] = d > 0 && strengths[d] == strengths[d - 1]
+                               ? found.groups_[d - 1]
+                               : static_cast<std::uint8_t>(place_of(strengths[d]) - l2.begin());
+    return found;
+}
+
 PenaltyGroups::PenaltyGroups(std::span<const double> strengths) {
-    l2.assign(strengths.begin(), strengths.end());
-    std::sort(l2.begin(), l2.end());
-    l2.erase(std::unique(l2.begin(), l2.end()), l2.end());
-    if (l2.size() > kMost)
-        throw std::invalid_argument("l2 has " + std::to_string(l2.size()) +
+    std::optional<PenaltyGroups> found = find(strengths);
+    if (!found)
+        throw std::invalid_argument("l2 has more than " + std::to_string(kMost) +
                                     " different strengths, expected at most " + std::to_string(kMost) +
                                     " for stochastic steps");
-    if (l2.size() == 1) return;
-    groups_.reserve(strengths.size());
-    for (const double strength : strengths)
-        groups_.push_back(
-            static_cast<std::uint8_t>(std::lower_bound(l2.begin(), l2.end(), strength) - l2.begin()));
+    *this = std::move(*found);
 }
 
 void check_order(std::span<const std::int32_t> order, std::int64_t n_sequences, std::int32_t least) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,12 +44,18 @@ inline double soft_threshold(double x, double a) { return x > a ? x - a : x < -a
 class PenaltyGroups {
   public:
     static constexpr std::size_t kMost = 256;
-    // Throws std::invalid_argument for more than kMost different strengths.
+    // Of strengths by slot, or of one for all. Throws std::invalid_argument for more than kMost different
+    // ones.
     explicit PenaltyGroups(std::span<const double> l2);
+    // The same; nothing for more than kMost different ones.
+    static std::optional<PenaltyGroups> find(std::span<const double> l2);
+    // By slot; null where all are of group 0.
+    const std::uint8_t* groups() const { return groups_.empty() ? nullptr : groups_.data(); }
     std::size_t of(std::int64_t d) const { return groups_.empty() ? 0 : groups_[d]; }
     std::vector<double> l2;  // [groups], ascending
 
   private:
+    PenaltyGroups() = default;
     std::vector<std::uint8_t> groups_;  // by slot; empty: all of group 0
 };
 

@@ -72,8 +72,8 @@ class ManyLabels:
         self.w = rng.normal(size=self.map.n_weights)
         self.sample_weight = rng.random(len(LENGTHS)) + 0.5
 
-    def objective(self, n_threads: int = 1) -> Objective:
-        """Without penalties."""
+    def objective(self, n_threads: int = 1, l2: float | npt.NDArray[np.float64] = 0.0) -> Objective:
+        """Without l1."""
         loss = self.map.loss(
             self.dataset,
             self.annotation,
@@ -81,7 +81,7 @@ class ManyLabels:
             single_precision=False,
             n_threads=n_threads,
         )
-        return Objective(loss, l1=0.0, l2=0.0)
+        return Objective(loss, l1=0.0, l2=l2)
 
 
 def step(problem: ManyLabels, n_threads: int = 1) -> tuple[float, npt.NDArray[np.float64]]:
@@ -125,3 +125,22 @@ def test_what_all_candidates_share_is_left_alone() -> None:
     alone = np.abs(moved[: problem.map.n_pairs]) < 1e-13
     assert alone.sum() > 10
     assert not weights[: problem.map.n_pairs][alone].any()
+
+
+@pytest.mark.parametrize("n_strengths", [1, 3, 1000])
+def test_penalties_of_one_strength_of_few_and_of_many(n_strengths: int) -> None:
+    """A step of AdaGrad along all sequences, written out: many are more than 256, which are not kept in groups."""
+    problem = ManyLabels("labels", valued=True, partial=False)
+    rng = np.random.default_rng(1)
+    l2 = rng.random(n_strengths)[rng.integers(n_strengths, size=len(problem.w))]
+    rate, passes, before = 0.3, 2.0, 1 + rng.random(len(problem.w))
+    z = -problem.w * (before / rate + l2 * passes)
+    order = np.arange(len(LENGTHS), dtype=np.int32)
+    objective = problem.objective(l2=l2)
+    _, weights, new_z, root = adagrad_pass(objective, z, before, order, rate, passes, batch=len(LENGTHS))
+    gradient = problem.objective().value_and_gradient(problem.w)[1]
+    after = np.sqrt(before**2 + gradient**2)
+    expected = z + gradient - (after - before) / rate * problem.w
+    np.testing.assert_allclose(root, after, atol=1e-11)
+    np.testing.assert_allclose(new_z, expected, atol=1e-10)
+    np.testing.assert_allclose(weights, -expected / (after / rate + l2 * (passes + 1)), atol=1e-10)
