@@ -12,7 +12,7 @@ namespace {
 
 using enum TextFunction;
 
-constexpr std::array<std::pair<std::string_view, TextFunction>, 17> names{{
+constexpr std::array<std::pair<std::string_view, TextFunction>, 18> names{{
     {"lower", lower},
     {"bare", bare},
     {"prefix", prefix},
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<std::string_view, TextFunction>, 17> names{{
     {"has_upper", has_upper},
     {"is_title", is_title},
     {"is_upper", is_upper},
+    {"is_character", is_character},
 }};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -122,6 +123,7 @@ std::optional<std::string> computed(TextFunction function, std::int64_t n, std::
                         std::none_of(value.begin() + 1, value.end(), is_upper_case));
         case is_upper:
             return flag(any(is_upper_case) && !any(is_lower_case));
+        case is_character:  // letters of ASCII have capitals
         case none:
             break;
     }

@@ -29,6 +29,7 @@ enum class TextFunction {
     has_upper,
     is_title,
     is_upper,
+    is_character,
 };
 
 TextFunction text_function(std::string_view name);

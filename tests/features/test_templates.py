@@ -80,6 +80,26 @@ def test_lines_of_crfpp_are_never_named() -> None:
     assert states("U transition a=%x[0,0]", ROWS, 1) == ["U transition a=reckons"]
 
 
+def test_names_read_characters_where_tokens_are_characters() -> None:
+    template = preset("names", 1)
+    found = [feature for feature in template.expand(list("李明在"), 1)[0] if feature.startswith("character=")]
+    assert sorted(found) == [
+        "character=[-1,0]|李|明|1",
+        "character=[-1]|李|1",
+        "character=[-2,-1]|_B-1|李|1",
+        "character=[-2]|_B-1|1",
+        "character=[0,1]|明|在|1",
+        "character=[0]|明|1",
+        "character=[1,2]|在|_B+1|1",
+        "character=[1]|在|1",
+        "character=[2]|_B+1|1",
+    ]
+    words = ["I", "am", "Ann", ",", "漢字", "3"]
+    for i in range(len(words)):
+        states, arcs = template.expand(words, i)
+        assert not any(feature.startswith("character=") for feature in states + arcs)
+
+
 def test_features_of_presets_say_what_they_are() -> None:
     features = preset("names", 1).expand(["The", "Cat"], 1)[0]
     assert {"word=Cat", "suffix2=at", "word[-1]|word=The|Cat", "short_shape=Xx", "bias=1"} <= set(features)
@@ -140,6 +160,14 @@ def test_a_bare_string_is_a_row_of_one_column() -> None:
         ("%is_title[0,0]", "A", "1"),
         ("%is_title[0,0]", "ROME", None),
         ("%is_title[0,0]", "", None),
+        ("%is_character[0,0]", "漢", "1"),
+        ("%is_character[0,0]", "ก", "1"),
+        ("%is_character[0,0]", "漢字", None),
+        ("%is_character[0,0]", "a", None),
+        ("%is_character[0,0]", "é", None),
+        ("%is_character[0,0]", "，", None),
+        ("%is_character[0,0]", "٣", None),
+        ("%is_character[0,0]", "", None),
         ("%is_upper[0,0]", "U.N.", "1"),
         ("%is_upper[0,0]", "1.2", None),
     ],

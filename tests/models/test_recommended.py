@@ -54,6 +54,13 @@ def test_a_number_scales_the_penalties_of_the_preset() -> None:
     assert search.best_estimator_.l2_ == scaled
 
 
+def test_hashed_features_have_no_blocks() -> None:
+    assert CRF(features="names").l2 == {"default": 1.0, "character": 0.1}
+    crf = CRF(features="names", hash_bits=10)
+    assert (crf.l2, clone(crf).l2, crf.set_params(l2=0.5).l2) == (1.0, 1.0, 0.5)
+    assert crf.fit(X, y).l2_ == 0.5
+
+
 def test_one_number_for_all_blocks_stays_one(tmp_path: Path) -> None:
     crf = CRF(features="morphology")
     crf.l2 = 0.5  # as in model files that were written before numbers were scaled

@@ -15,6 +15,16 @@ def _each(line: str, numbers: Iterable[int]) -> str:
     return "\n".join(line.replace("N", str(number)) for number in numbers)
 
 
+def _characters(places: Iterable[int | tuple[int, int]]) -> str:
+    """Lines of the block `character`, for text whose tokens are characters: what stands at one place, or at two."""
+    lines = []
+    for place in places:
+        rows = (place,) if isinstance(place, int) else place
+        values = "|".join(f"%x[{row},0]" for row in rows)
+        lines.append(f"character=[{','.join(map(str, rows))}]|{values}|%is_character[0,0]")
+    return "\n".join(lines)
+
+
 _NAMES = f"""\
 # Names of persons, places, organisations …; column 0: the word, column 1: its part of speech.
 bias=1
@@ -46,6 +56,9 @@ short_shape[-1]|short_shape|short_shape[1]=%short_shape[-1,0]|%short_shape[0,0]|
 lower[-1]|short_shape=%lower[-1,0]|%short_shape[0,0]
 short_shape|lower[1]=%short_shape[0,0]|%lower[1,0]
 digits=%digits[0,0]
+
+# Where tokens are characters (漢) instead of words: the characters around, alone and in pairs.
+{_characters((*range(-2, 3), (-2, -1), (-1, 0), (0, 1), (1, 2)))}
 
 # Parts of speech of the words beside it.
 pos[-1]=%x[-1,1]

@@ -55,6 +55,11 @@ def _bare(value: str) -> str:
     return unicodedata.normalize("NFC", letters) or value
 
 
+def _is_character(value: str) -> bool:
+    """Whether this is one letter of a script without capitals: of text whose tokens are characters."""
+    return len(value) == 1 and unicodedata.category(value) == "Lo"
+
+
 class Function(NamedTuple):
     """What may stand in a macro in the place of `x`."""
 
@@ -87,6 +92,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "has_upper": _test("a capital letter occurs", lambda value: any(map(_upper_first, value))),
         "is_title": _test("the first letter is a capital and no other is", _is_title),
         "is_upper": _test("it has letters and all of them are capitals", str.isupper),
+        "is_character": _test("it is one letter of a script without capitals, such as 漢", _is_character),
     }
 )
 """The functions that may stand in a macro, and what each gives."""

@@ -149,6 +149,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
             "min_count": min_count,
             "facets": facets,
             "tag_dictionary": tag_dictionary,
+            "hash_bits": hash_bits,
         }
         used = complete_parameters(features, given)
         self.structure: SequenceStructure = used["structure"]
@@ -288,7 +289,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         """Change parameters: `l2=0.1`, as `CRF(l2=0.1)`, or a setting inside one, `optimizer__tolerance=1e-6`."""
         super().set_params(**params)
         if params.get("l2") is not None:
-            self.l2 = complete_parameters(self.features, {"structure": self.structure, "l2": self.l2})["l2"]
+            given = {"structure": self.structure, "l2": self.l2, "hash_bits": self.hash_bits}
+            self.l2 = complete_parameters(self.features, given)["l2"]
         return self
 
     def _make_loss(self, sharded: TrainingShards, potentials: FeaturePotentials, n_threads: int) -> Loss:

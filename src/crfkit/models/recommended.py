@@ -35,6 +35,7 @@ _OPTIONAL = [name for name, value in STANDARD.items() if value is None]  # False
 
 RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
+        "names": MappingProxyType({"l2": {"default": 1.0, "character": 0.1}}),
         "morphology": MappingProxyType(
             {
                 "structure": Chain(bigrams="observed", unseen="soft"),
@@ -54,9 +55,12 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 def complete_parameters(features: object, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters with those that are None filled in: by the preset `features`, else by the standard ones.
 
-    A number for `l2` sets the level of the preset's strengths.
+    A number for `l2` sets the level of the preset's strengths. With `hash_bits`, features have no blocks: all have the
+    default strength.
     """
     usual = deepcopy(_usual_parameters(features, given["structure"]))
+    if given.get("hash_bits") is not None and isinstance(usual["l2"], Mapping):
+        usual["l2"] = usual["l2"]["default"]
     used = {name: usual.get(name) if value is None else value for name, value in given.items()}
     return used | {"l2": scale_strengths(usual["l2"], used["l2"])}
 
@@ -84,7 +88,7 @@ def as_arguments(used: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def _usual_parameters(features: object, structure: object) -> Mapping[str, Any]:
+def _usual_parameters(features: object, structure: object) -> dict[str, Any]:
     """Those of the preset, which are for chains, with patterns or without; other structures have the standard ones."""
     chains = tuple(kind.structure for kind in KINDS if kind.adds_to_chain)
     own = RECOMMENDED.get(features, {}) if isinstance(features, str) else {}
