@@ -77,7 +77,23 @@ def test_errors(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "SGD takes steps along single sequences" in found.stderr
     monkeypatch.setattr("crfkit.cli.machines.SECONDS", 0.5)
     found = run(*command, "--cluster", "tcp://127.0.0.1:9", status=2)
-    assert "no scheduler answers there" in found.stderr
+    assert "no scheduler has answered there for 0.5 seconds" in found.stderr
+    found = run(*command, "--cluster", "nowhere://127.0.0.1:9", status=2)
+    assert "expected the address of a dask scheduler, such as tcp://host:8786" in found.stderr
     monkeypatch.setitem(sys.modules, "distributed", None)
     found = run(*command, "--cluster", "tcp://127.0.0.1:9", status=2)
     assert "pip install '.[distributed]'" in found.stderr
+
+
+def test_a_scheduler_that_does_not_answer_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "train.txt"
+    file.write_text(columns(CHUNKS, 3))
+    for name, seconds in (("SECONDS", 3.0), ("REMIND", 0.5), ("AGAIN", 1.2)):
+        monkeypatch.setattr(f"crfkit.cli.machines.{name}", seconds)
+    command = ("train", str(file), "--model", str(tmp_path / "m.crf"), "--cluster", "tcp://127.0.0.1:9")
+    lines = run(*command, status=2).stderr.splitlines()
+    assert lines[0] == "connecting to the scheduler at tcp://127.0.0.1:9"
+    assert lines[1:3] == [
+        f"the scheduler at tcp://127.0.0.1:9 does not answer; trying for {left} s more" for left in (2, 1)
+    ]
+    assert "no scheduler has answered there for 3 seconds" in lines[-1]

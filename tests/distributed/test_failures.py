@@ -25,7 +25,8 @@ from crfkit.distributed import (
     WorkerVersionError,
     fit,
 )
-from crfkit.distributed.cluster import Cluster
+from crfkit.distributed.cluster import ATTEMPTS, Cluster, Losses
+from crfkit.distributed.errors import WorkersLostError
 from crfkit.distributed.remote_loss import RemoteLoss
 from tests.distributed.data import random_data
 from tests.distributed.processes import Processes, wait_until
@@ -39,6 +40,16 @@ W = np.random.default_rng(1).standard_normal(1000)
 def processes(tmp_path: Path) -> Iterator[Processes]:
     with Processes(tmp_path) as running:
         yield running
+
+
+@pytest.fixture
+def unlike(processes: Processes, tmp_path: Path) -> Processes:
+    """Two workers, one of which is in a folder with a file "bad"."""
+    (tmp_path / "worse").mkdir()
+    (tmp_path / "worse" / "bad").touch()
+    processes.add("a")
+    processes.add("b", cwd=tmp_path / "worse")
+    return processes
 
 
 def same(found: tuple[float, Any], expected: tuple[float, Any]) -> bool:
@@ -57,9 +68,10 @@ def kill_when_it_computes(process: subprocess.Popen[bytes], started: Path) -> th
     return thread
 
 
+@pytest.mark.parametrize("share_memory", [False, True])
 @pytest.mark.parametrize("fan_out", [1, 4])  # another worker notices that it is gone, or the client
 def test_a_worker_that_is_killed_while_it_computes_is_replaced(
-    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fan_out: int
+    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fan_out: int, share_memory: bool
 ) -> None:
     monkeypatch.setattr("crfkit.distributed.remote_loss.FAN_OUT", fan_out)
     started = tmp_path / "started"
@@ -68,7 +80,7 @@ def test_a_worker_that_is_killed_while_it_computes_is_replaced(
     processes.add("a")
     victim = processes.add("b")
     with processes.connect(2) as client:
-        loss = RemoteLoss(Cluster(client), source)
+        loss = RemoteLoss(Cluster(client), source, share_memory=share_memory)
         thread = kill_when_it_computes(victim, started)
         assert same(loss.evaluate(W), source.expect(W))
         thread.join()
@@ -122,13 +134,9 @@ def test_a_worker_needs_the_same_version(processes: Processes, tmp_path: Path, k
 
 
 def test_tasks_that_fail_on_one_worker_run_on_others(
-    processes: Processes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    unlike: Processes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "worse").mkdir()
-    (tmp_path / "worse" / "bad").touch()
-    processes.add("a")
-    processes.add("b", cwd=tmp_path / "worse")
-    with processes.connect(2) as client:
+    with unlike.connect(2) as client:
         source = Source(n=4, kind=Faulty)
         with caplog.at_level(logging.WARNING, logger="crfkit"):
             assert same(RemoteLoss(Cluster(client), source).evaluate(W), source.expect(W))
@@ -142,26 +150,25 @@ def test_tasks_that_fail_on_one_worker_run_on_others(
             RemoteLoss(Cluster(client), missing).evaluate(W)
 
 
-def test_errors_that_cannot_be_sent(
-    processes: Processes, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "worse").mkdir()
-    (tmp_path / "worse" / "bad").touch()
-    processes.add("a")
-    processes.add("b", cwd=tmp_path / "worse")
+def test_errors_that_cannot_be_sent(unlike: Processes, caplog: pytest.LogCaptureFixture) -> None:
     source = Source(n=4, kind=Unanswered)
-    with processes.connect(2) as client, caplog.at_level(logging.WARNING, logger="crfkit"):
+    with unlike.connect(2) as client, caplog.at_level(logging.WARNING, logger="crfkit"):
         assert same(RemoteLoss(Cluster(client), source).evaluate(W), source.expect(W))
     assert "is not used any more: RuntimeError('NoCopyError: no answer')" in caplog.text
 
 
-def test_a_worker_that_is_killed_while_others_load(processes: Processes, tmp_path: Path) -> None:
-    (tmp_path / "worse").mkdir()
-    (tmp_path / "worse" / "bad").touch()
-    processes.add("a")
-    processes.add("b", cwd=tmp_path / "worse")
+def test_workers_that_are_lost_again_and_again_are_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    losses = Losses("their shards are")
+    for i in range(ATTEMPTS - 1):
+        losses.add(WorkersLostError(f"left: {i}"))
+    assert "workers were lost, and their shards are computed again: left: 0" in caplog.text
+    with pytest.raises(WorkersFailedError, match=rf"lost {ATTEMPTS} times in a row .*: left: last"):
+        losses.add(WorkersLostError("left: last"))
+
+
+def test_a_worker_that_is_killed_while_others_load(unlike: Processes) -> None:
     source = Source(n=20, kind=Slow)
-    with processes.connect(2) as client:
+    with unlike.connect(2) as client:
         assert same(RemoteLoss(Cluster(client), source).evaluate(W), source.expect(W))
 
 

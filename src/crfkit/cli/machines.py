@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 import click
 
+from crfkit.cli.progress import Display
 from crfkit.errors import ArgumentError, InputError, MissingPackageError
 
 SECONDS = 30.0  # to connect
+REMIND, AGAIN = (
+    3.0,
+    9.0,
+)  # seconds without an answer after which a line says so, and after which another one does
 
 Command = Callable[..., Any]
 
@@ -33,7 +40,7 @@ def cluster_options(command: Command) -> Command:
 
 
 @contextmanager
-def open_cluster(address: str | None) -> Iterator[Any]:
+def open_cluster(address: str | None, display: Display) -> Iterator[Any]:
     """A client of the scheduler at an address; None without one. What goes wrong there is bad input of the command."""
     if address is None:
         yield None
@@ -43,12 +50,42 @@ def open_cluster(address: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise MissingPackageError("--cluster needs dask: pip install '.[distributed]'") from None
+    display.say(f"connecting to the scheduler at {address}")
     try:
-        client = Client(address, timeout=SECONDS)
-    except (OSError, ValueError) as error:
-        raise ArgumentError(f"--cluster {address}: no scheduler answers there ({error})") from None
+        with _remind(address, display):
+            client = Client(address, timeout=SECONDS)
+    except OSError as error:
+        raise ArgumentError(
+            f"--cluster {address}: no scheduler has answered there for {SECONDS:g} seconds ({error})"
+        ) from None
+    except ValueError as error:
+        raise ArgumentError(
+            f"--cluster {address}: expected the address of a dask scheduler, such as tcp://host:8786 ({error})"
+        ) from None
     with client:
         try:
             yield client
         except ClusterError as error:
             raise InputError(f"--cluster {address}: {error}") from None
+
+
+@contextmanager
+def _remind(address: str, display: Display) -> Iterator[None]:
+    """In this block, lines say that nothing has answered yet, and how long it is tried."""
+    began, ended = monotonic(), threading.Event()
+
+    def say() -> None:
+        pause = REMIND
+        while not ended.wait(pause):
+            left = SECONDS - (monotonic() - began)
+            if left >= 1.0:
+                display.say(f"the scheduler at {address} does not answer; trying for {left:.0f} s more")
+            pause = AGAIN
+
+    thread = threading.Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

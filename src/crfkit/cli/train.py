@@ -160,7 +160,7 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     Ctrl-C ends training, saves the best model so far and exits with status 130; SIGTERM does so with 143. A run
     with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
-    with Display(quiet=quiet) as display, open_cluster(options["cluster"]) as client:
+    with Display(quiet=quiet) as display, open_cluster(options["cluster"], display) as client:
         if file.is_dir():
             train_on_dataset(file, model, dev, options, display, client)
         else:

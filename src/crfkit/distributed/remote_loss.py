@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, NoReturn, Protocol
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from crfkit.arrays import Float64s
 from crfkit.distributed.cluster import BAD, Cluster, Losses
 from crfkit.distributed.errors import MissingDataError, WorkersLostError
 from crfkit.distributed.placement import Node, assign, slots_of, sum_tree
+from crfkit.distributed.shared_vectors import Nearby, SharedVectors, can_open
 from crfkit.distributed.sums import Question, ShardFailedError, Sum, add_up, ask, load_shard
 from crfkit.errors import InputError, MissingFileError, reword
 from crfkit.objective import Loss
@@ -62,12 +64,16 @@ class _Point(NamedTuple):
 class RemoteLoss:
     """Value, gradient and Hessian–vector products of shards, summed in a fixed tree; `LossFunctions` of an objective.
 
-    The client knows which worker has which shard. Shards of workers that left are loaded by others, those that join get
-    a share, and what was being computed is computed again: the sums have the same bits.
+    A vector that is given back holds until the next question. The client knows which worker has which shard. Shards of
+    workers that left are loaded by others, those that join get a share, and what was being computed is computed again:
+    the sums have the same bits.
     """
 
-    def __init__(self, cluster: Cluster, source: ShardSource, *, n_threads: int = 1) -> None:
+    def __init__(
+        self, cluster: Cluster, source: ShardSource, *, n_threads: int = 1, share_memory: bool = True
+    ) -> None:
         self._cluster, self._source, self._n_threads = cluster, source, n_threads
+        self._share_memory = share_memory  # with workers of this machine
         self._costs = list(source.costs)
         self._loaded: dict[int, _Loaded] = {}
         self._threads: dict[str, int] = {}  # of the workers that shards were last assigned to
@@ -75,6 +81,7 @@ class RemoteLoss:
         self._tree: Node | None = None  # with all shards loaded
         self._point: _Point | None = None  # of the last question
         self._refined = False
+        self._nearby: Nearby | None = None  # of the workers of the tree; None: not known yet
         self._name = uuid4().hex
         self._n_loads = self._n_points = 0
 
@@ -96,7 +103,7 @@ class RemoteLoss:
         """The workers may forget the data."""
         with suppress(Exception):  # the scheduler may be gone
             self._loaded.clear()
-            self._context = self._tree = self._point = None
+            self._context = self._tree = self._point = self._nearby = None
 
     def _ask(self, kind: str, *vectors: Float64s) -> Sum:
         """The answer of all shards; again where workers were lost meanwhile."""
@@ -137,6 +144,7 @@ class RemoteLoss:
             self._loaded[shard] = self._load(shard, placed[shard])
         self._wait_until_loaded()
         self._threads = dict(threads)
+        self._nearby = None
         self._tree = sum_tree(slots_of(placed, self._costs, threads))
         return self._tree
 
@@ -177,18 +185,42 @@ class RemoteLoss:
         keys = [self._loaded[shard].future.key for shard in range(len(self._costs))]
         whole = Question(kind, tree, keys, self._refined, self._n_points)
         parts = tree.split(FAN_OUT)
+        workers = {leaf.worker for leaf in tree.leaves()}
+        nearby = self._find_nearby(vectors, workers)
+        places = nearby.place(given, len(vectors) - len(given))
+
+        async def ask_part(part: Node) -> Sum:
+            connection = self._cluster.connection(part.worker)
+            if not nearby.workers.issuperset(leaf.worker for leaf in part.leaves()):
+                return await ask(connection, whole.part(part), given)
+            answer = nearby.vectors[part]
+            found = await ask(connection, whole.part(part, answer.place), places)
+            return Sum(found.value, answer.numbers)
 
         async def ask_all() -> list[Sum]:
-            connect = self._cluster.connection
-            return await asyncio.gather(
-                *(ask(connect(part.worker), whole.part(part), given) for part in parts)
-            )
+            return await asyncio.gather(*map(ask_part, parts))
 
         try:
-            found = self._cluster.wait(ask_all(), {leaf.worker for leaf in tree.leaves()})
+            found = self._cluster.wait(ask_all(), workers)
         except ShardFailedError as failed:
+            nearby.vectors.discard()
             _blame(failed.worker, failed.error)
+        except BaseException:
+            nearby.vectors.discard()  # some workers may still compute
+            raise
         return add_up(tree, dict(zip(parts, found, strict=True)))
+
+    def _find_nearby(self, vectors: Sequence[Float64s], workers: Collection[str]) -> Nearby:
+        """The workers with which vectors of this length are shared."""
+        if not vectors:
+            return Nearby(frozenset(), SharedVectors(0))
+        if self._nearby is None:
+            shared = SharedVectors(len(vectors[0]))
+            place = shared.try_out() if self._share_memory else None
+            sees = {} if place is None else self._cluster.run_on_workers(partial(can_open, place), workers)
+            near = frozenset(worker for worker, seen in sees.items() if seen is True)
+            self._nearby = Nearby(near, shared)
+        return self._nearby
 
     def _leave_out_known(self, vectors: Sequence[Float64s], tree: Node) -> Sequence[Float64s]:
         """Hessian–vector products at one point share its weights, which workers have."""

@@ -6,7 +6,8 @@ The worker of a node computes the leaves that it has, asks other workers for the
     total(node) = total(first half) here + total(second half) of the worker of that half
 
 So weights reach 2^k workers in k steps, and sums come back in as many. The client asks for the largest nodes. Messages go
-from process to process, as scheduling a task takes longer than sending a vector.
+from process to process, as scheduling a task takes longer than sending a vector. Where the workers of a node are on the
+client's machine, vectors are in memory that they share, and messages say where.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from distributed.protocol import to_serialize
 from crfkit.arrays import Float64s
 from crfkit.distributed.errors import WorkersLostError
 from crfkit.distributed.placement import Node
+from crfkit.distributed.shared_vectors import Place
 from crfkit.distributed.worker import LoadedShard, send_message
 from crfkit.objective import Loss, evaluate, hessian_vector
 from distributed import Worker, get_worker
@@ -41,11 +43,13 @@ class Question:
     keys: Sequence[str]  # under which workers have the shards begin, …, end − 1 of the node
     refined: bool  # answer in double precision
     point: int  # the number of the weights; shards remember the last ones
+    answer: Place | None = None  # where the client wants the vector; None: in a message
 
-    def part(self, node: Node) -> Question:
+    def part(self, node: Node, answer: Place | None = None) -> Question:
         """The same of a node below."""
         begin = node.begin - self.node.begin
-        return replace(self, node=node, keys=self.keys[begin : begin + node.end - node.begin])
+        keys = self.keys[begin : begin + node.end - node.begin]
+        return replace(self, node=node, keys=keys, answer=answer)
 
 
 class Sum(NamedTuple):
@@ -68,8 +72,15 @@ class ShardFailedError(Exception):
         self.worker, self.error = worker, error
 
 
-async def ask(connection: Any, question: Question, vectors: Sequence[Float64s]) -> Sum:
-    """The answer of the worker of a node. WorkersLostError, if it or one that it asks is gone."""
+Vector = Float64s | Place  # itself, or where it is
+NOTHING = np.zeros(0)
+
+
+async def ask(connection: Any, question: Question, vectors: Sequence[Vector]) -> Sum:
+    """The answer of the worker of a node. WorkersLostError, if it or one that it asks is gone.
+
+    Where the question says where the vector goes, that of the answer is empty.
+    """
     worker = question.node.worker
     try:
         given = [to_serialize(vector) for vector in vectors]
@@ -111,7 +122,7 @@ def _answer_questions(worker: Worker) -> None:
     if OPERATION not in worker.handlers:
         answers = _Answers(worker)
 
-        async def answer(comm: Any, question: Question, vectors: list[Float64s]) -> dict[str, Any]:
+        async def answer(comm: Any, question: Question, vectors: list[Vector]) -> dict[str, Any]:
             return await answers.reply(question, vectors)
 
         worker.handlers[OPERATION] = answer
@@ -123,10 +134,14 @@ class _Answers:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    async def reply(self, question: Question, vectors: list[Float64s]) -> dict[str, Any]:
+    async def reply(self, question: Question, vectors: list[Vector]) -> dict[str, Any]:
         """To a message."""
         try:
             found = await self._total(question, vectors)
+            if question.answer is not None and len(found.vector):
+                out = self._shards(question)[0].opened.open(question.answer)
+                await self._run(np.copyto, out, found.vector)
+                found = Sum(found.value, NOTHING)
         except WorkersLostError as error:
             return {"status": "lost", "message": str(error)}
         except ShardFailedError as failed:
@@ -137,7 +152,7 @@ class _Answers:
             }
         return {"status": "OK", "value": found.value, "vector": to_serialize(found.vector)}
 
-    async def _total(self, question: Question, vectors: list[Float64s]) -> Sum:
+    async def _total(self, question: Question, vectors: list[Vector]) -> Sum:
         node = question.node
         if node.slot is not None:
             return await self._compute(question, vectors)
@@ -152,14 +167,24 @@ class _Answers:
         found: Sum = await self._run(parts[1].__add__, parts[0])
         return found
 
-    async def _compute(self, question: Question, vectors: list[Float64s]) -> Sum:
-        """The answer of a leaf, by a thread of those that dask has for tasks."""
+    def _shards(self, question: Question) -> list[LoadedShard]:
+        """Those of a leaf, or of the first leaf of a node."""
         data = self._worker.data
-        if missing := [key for key in question.keys if key not in data]:
+        leaf = next(question.node.leaves())
+        keys = question.keys[: leaf.end - leaf.begin]
+        if missing := [key for key in keys if key not in data]:
             raise WorkersLostError(f"{self._worker.address} does not have {missing[0]} any more")
-        shards: list[LoadedShard] = [data[key] for key in question.keys]
+        return [data[key] for key in keys]
+
+    async def _compute(self, question: Question, vectors: list[Vector]) -> Sum:
+        """The answer of a leaf, by a thread of those that dask has for tasks."""
+        shards = self._shards(question)
         try:
-            found: Sum = await self._run(compute, question, shards, vectors)
+            opened = [shards[0].opened.open(own) if isinstance(own, Place) else own for own in vectors]
+        except OSError as error:  # the client is gone
+            raise WorkersLostError(f"{self._worker.address}: {error}") from None
+        try:
+            found: Sum = await self._run(compute, question, shards, opened)
         except WorkersLostError:
             raise
         except Exception as error:

@@ -9,6 +9,7 @@ from typing import NamedTuple, NoReturn
 
 from crfkit import __version__
 from crfkit.arrays import Float64s
+from crfkit.distributed.shared_vectors import OpenVectors
 from crfkit.objective import Loss, instruction_set, refine, sum_losses
 from distributed import get_worker
 
@@ -32,6 +33,7 @@ class LoadedShard:
         self.loss, self.n_bytes = loss, n_bytes
         self.lock = Lock()  # a question that nobody waits for any more may still be answered
         self.weights: tuple[int, Float64s] | None = None  # of the last question: their number, and [D]
+        self.opened = OpenVectors()
         self._refined = False
         self._changes = False
         self._sum: tuple[list[Loss], Loss] | None = None  # of shards of which this is the first
