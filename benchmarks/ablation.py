@@ -1,9 +1,10 @@
 """`python -m benchmarks.ablation`: what each group of a preset's lines, and each of its settings, is worth.
 
-A variant is a list of edits of a preset: ``~near`` leaves a group of lines out, ``+shape`` adds one, ``l2=0.5`` changes a
-setting; "" is the preset as it is. Each is trained on a part of a training file and tested on held-out blocks of it, or on
-a dev file, never on a test file. One thread, CPU seconds. What was measured before is kept in a file of results and not
-measured again. ``--quick`` is a smoke test.
+A variant is a list of edits of a preset: ``~near`` leaves a group of lines out, ``+shape`` adds one, ``suffix?10`` keeps one
+for words that occur less than 10 times, ``l2=0.5`` changes a setting; "" is the preset as it is. Each is trained on a part
+of a training file and tested on held-out blocks of it, or on a dev file, never on a test file; ``--folds 3`` is
+cross-validation on a sample of the training file. One thread, CPU seconds. What was measured before is kept in a file of
+results and not measured again. ``--quick`` is a smoke test.
 """
 
 from __future__ import annotations
@@ -71,6 +72,15 @@ class Corpus(NamedTuple):
     dev_part: int = 1
     split: Split = Split()
     sentences: tuple[int, int | None] = (0, None)  # of the training file that are used
+    columns: int | None = None  # of a column file that are read; None: all
+    sample: int = 1  # every so many blocks of these are in its sample
+    sampled: bool = False  # whether the sample alone is used
+
+    def folds(self, n: int) -> list[Corpus]:
+        """The sample of the training file, of which one block of n is held out, once each."""
+        return [
+            self._replace(part=1, dev=None, dev_part=1, split=Split(n, k), sampled=True) for k in range(n)
+        ]
 
 
 CORPORA = {
@@ -106,13 +116,19 @@ CORPORA = {
     "en-small": Corpus(
         "morphology", "ud_english_ewt", "en_ewt-ud-train.conllu", "upos+xpos+feats", split=Split(20, 5, 10)
     ),
-    "en-xpos": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 4, "en_ewt-ud-dev.conllu"),
+    "en-xpos": Corpus(
+        "pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 4, "en_ewt-ud-dev.conllu", sample=5
+    ),
     "en-full": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 1, "en_ewt-ud-dev.conllu"),
-    "en-upos": Corpus("pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "upos", 4, "en_ewt-ud-dev.conllu"),
+    "en-upos": Corpus(
+        "pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "upos", 4, "en_ewt-ud-dev.conllu", sample=5
+    ),
     "la-upos": Corpus("pos", "ud_latin_perseus", "la_perseus-ud-train.conllu", "upos"),
-    "pl-upos": Corpus("pos", "ud_polish", "pl_mixed-train.conllu", "upos", 2),
+    "pl-upos": Corpus("pos", "ud_polish", "pl_mixed-train.conllu", "upos", 2, sample=2),
     "de-xpos": Corpus("pos", "ud_german", "de_mixed-train.conllu", "xpos", 2),
-    "conll2000": Corpus("chunks", "conll2000", "train.txt", "spans", 3),
+    "de-upos": Corpus("pos", "ud_german", "de_mixed-train.conllu", "upos", 2, sample=2),
+    "conll2000": Corpus("chunks", "conll2000", "train.txt", "spans", 3, sample=4),
+    "conll2000-words": Corpus("chunks", "conll2000", "train.txt", "spans", 3, sample=4, columns=1),
     "conll2000-full": Corpus("chunks", "conll2000", "train.txt", "spans"),
     "es": Corpus("names", "conll2002", "esp.train", "spans", 3, "esp.testa"),
     "nl": Corpus("names", "conll2002", "ned.train", "spans", 5, "ned.testa"),
@@ -132,7 +148,9 @@ def _read(corpus: Corpus, file: str) -> list[tuple[list[Any], list[str]]]:
     path = corpus_path(corpus.folder, file)
     if corpus.tag == "spans":
         rows = [list(zip(*sentence.rows, strict=True)) for sentence in read_columns(path)]
-        return [(list(zip(*columns[:-1], strict=True)), list(columns[-1])) for columns in rows]
+        return [
+            (list(zip(*columns[:-1][: corpus.columns], strict=True)), list(columns[-1])) for columns in rows
+        ]
     tags = corpus.tag.split("+")
 
     def label(word: Any) -> str:
@@ -145,6 +163,8 @@ def read_data(corpus: Corpus, limit: int | None = None) -> Data:
     """The part of a corpus that is learned from, and what is held out."""
     begin, end = corpus.sentences
     sentences = list(islice(_read(corpus, corpus.train)[begin:end], limit))
+    if corpus.sampled:
+        sentences = _blocks(sentences, lambda n: n % corpus.sample == 0)
     if corpus.dev is None:
         training = _blocks(sentences, corpus.split.is_learned)
         held_out = _blocks(sentences, corpus.split.is_out)
@@ -181,6 +201,17 @@ GROUPS = {
     "suffix_1": r"suffix\d\[-?1\]",
     "suffix_2": r"suffix\d\[-?2\]",
     "short_shape": r"short_shape",
+    "affixes": r"(bare_)?(prefix|suffix)\d+",
+    "prefix": r"prefix\d+",
+    "suffix5": r"suffix5",
+    "case": r"word|short_shape.*|has_upper",
+    "shapes": r"short_shape.*",
+    "signs": r"digits|has_(digit|hyphen)",
+    "neighbours": r"lower\[-?[12]\]",
+    "tags": r"pos(\[.*\])?",
+    "tag_pairs": r"pos(\[[^|]*\])?\|pos(\[[^|]*\])?",
+    "tag_triples": r"pos[^|]*\|pos[^|]*\|pos[^|]*",
+    "tags_words": r"lower[^|]*\|pos[^|]*|pos[^|]*\|lower[^|]*",
 }
 # Lines that can be added.
 EXTRAS = {
@@ -208,16 +239,24 @@ EXTRAS = {
 
 
 def edit_template(text: str, edits: Iterable[str]) -> str:
-    """The text of a template without the groups of edits such as ~near, and with those such as +shape."""
+    """The text of a template without groups (~near), with others (+shape), with those of rare words alone (suffix?10)."""
     for edit in edits:
         if edit.startswith("+"):
             text += EXTRAS[edit[1:]]
-        else:
-            name = re.compile(GROUPS[edit[1:]])
-            text = "".join(
-                line for line in text.splitlines(keepends=True) if not name.fullmatch(line.partition("=")[0])
-            )
+            continue
+        group, _, count = edit.removeprefix("~").partition("?")
+        name = re.compile(GROUPS[group])
+        instead = f"|%rare[0,0,{count}]\n" if count else None
+        lines = [(line, name.fullmatch(line.partition("=")[0])) for line in text.splitlines()]
+        text = "".join(
+            f"{line}\n" if not found else "" if instead is None else f"{line}{instead}"
+            for line, found in lines
+        )
     return text
+
+
+def _edits_template(word: str) -> bool:
+    return word[0] in "+~" or "?" in word
 
 
 def read_value(text: str) -> Any:
@@ -231,11 +270,11 @@ def read_value(text: str) -> Any:
 def new_model(preset: str, edits: str) -> CRF[Any]:
     """The model of a variant: the preset with its recommended parameters, but for the edits."""
     words = edits.split()
-    given = dict(word.split("=", 1) for word in words if word[0] not in "+~")
+    given = dict(word.split("=", 1) for word in words if not _edits_template(word))
     values = {name: read_value(value) for name, value in given.items()}
     of_optimizer = {name: values.pop(name) for name in list(values) if name.startswith("optimizer__")}
     recommended = CRF(features=preset).get_params(deep=False)
-    recommended["features"] = edit_template(PRESETS[preset], (word for word in words if word[0] in "+~"))
+    recommended["features"] = edit_template(PRESETS[preset], filter(_edits_template, words))
     if "optimizer" in values:
         values["optimizer"] = OPTIMIZERS[values["optimizer"]]()
     if "bigrams" in values:
@@ -244,6 +283,13 @@ def new_model(preset: str, edits: str) -> CRF[Any]:
         blocks = {line.partition("=")[0] for line in recommended["features"].splitlines()} | {"default"}
         recommended["l2"] = {name: value for name, value in recommended["l2"].items() if name in blocks}
     return CRF(**recommended | values).set_params(n_threads=1, **of_optimizer)
+
+
+def measure_folds(corpus: Corpus, edits: str, n_folds: int, limit: int | None = None) -> Outcome:
+    """The mean of the scores of all folds, by which samples are cut; CPU seconds are those of all."""
+    found = [measure(fold, edits, limit) for fold in corpus.folds(n_folds)]
+    mean = {name: sum(one[name] for one in found) / n_folds for name in ("score", "words", "tags", "weights")}
+    return {**mean, "cpu": sum(one["cpu"] for one in found)}
 
 
 def measure(corpus: Corpus, edits: str, limit: int | None = None) -> Outcome:
@@ -286,20 +332,32 @@ def _row(title: str, cells: Sequence[str], outcomes: Iterable[Outcome]) -> str:
     return f"| {title} | {' | '.join(cells)} | {sum(outcome['cpu'] for outcome in outcomes):.0f} |"
 
 
-def run(corpora: Sequence[str], variants: Sequence[str], path: Path | None, limit: int | None) -> Any:
+def run(
+    corpora: Sequence[str],
+    variants: Sequence[str],
+    path: Path | None,
+    limit: int | None,
+    n_folds: int | None = None,
+) -> Any:
     """Measure what the file of results does not have yet, and write it there at once: {variant: {corpus: figures}}."""
+    of_folds = "" if n_folds is None else f" in {n_folds} folds"
     kept = json.loads(path.read_text(encoding="utf-8")) if path is not None and path.exists() else {}
     for edits in variants:
         for name in corpora:
-            key = f"{CORPORA[name].preset} {edits}".strip()
+            corpus = CORPORA[name]
+            key = f"{corpus.preset} {edits}".strip() + of_folds
             if name not in kept.setdefault(key, {}):
-                kept[key][name] = measure(CORPORA[name], edits, limit)
+                kept[key][name] = (
+                    measure(corpus, edits, limit)
+                    if n_folds is None
+                    else measure_folds(corpus, edits, n_folds, limit)
+                )
                 print(f"{name} {edits}: {kept[key][name]['score']:.2f}", file=sys.stderr, flush=True)
                 if path is not None:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return {
-        edits: {name: kept[f"{CORPORA[name].preset} {edits}".strip()][name] for name in corpora}
+        edits: {name: kept[f"{CORPORA[name].preset} {edits}".strip() + of_folds][name] for name in corpora}
         for edits in variants
     }
 
@@ -314,13 +372,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a smoke test on a few sentences")
     parser.add_argument("--out", type=Path, help=f"folder of results (default {RESULTS}; none with --quick)")
+    parser.add_argument("--folds", type=int, help="cross-validation on samples of the training files")
     parser.add_argument("variants", nargs="*", help='edits such as "~near +shape l2=0.5"')
     given = parser.parse_args(arguments)
     corpora = given.corpus or ["la-xpos", "pl-xpos", "de-joint", "grc-xpos"]
     out = given.out or (None if given.quick else RESULTS)
     limit = QUICK if given.quick else None
     variants = ["", *given.variants]
-    results = run(corpora, variants, None if out is None else out / "ablation.json", limit)
+    results = run(corpora, variants, None if out is None else out / "ablation.json", limit, given.folds)
     print(markdown(results, corpora, variants))
 
 

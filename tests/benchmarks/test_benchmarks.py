@@ -189,6 +189,26 @@ def test_edits_of_templates_and_settings() -> None:
     assert "near=" not in str(crf.features)
     assert "shape=%shape[0,0]\n" in str(crf.features)
     assert (crf.l2, crf.optimizer) == ({"default": 1.0}, SGD(max_iterations=3))
+    crf = ablation.new_model("pos", "affixes?10 ~prefix l2=2")
+    assert "suffix3=%lower_suffix[0,0,3]|%rare[0,0,10]\nsuffix4=" in str(crf.features)
+    assert "prefix2=" not in str(crf.features)
+    assert "suffix2[-1]=%lower_suffix[-1,0,2]\n" in str(crf.features)
+    assert crf.l2 == 2
+
+
+@pytest.mark.skipif(
+    find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
+)
+def test_folds_are_parts_of_a_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = ablation.CORPORA["la-upos"]._replace(sample=2)
+    folds = [ablation.read_data(fold) for fold in corpus.folds(3)]
+    sample = [
+        x for n, (x, _) in enumerate(ablation._read(corpus, corpus.train)) if n // ablation.BLOCK % 2 == 0
+    ]
+    assert sorted(x for fold in folds for x in fold.held_out) == sorted(sample)
+    assert all(sorted(fold.X + fold.held_out) == sorted(sample) for fold in folds)
+    ablation.main(["--quick", "--corpus", "la-upos", "--folds", "2", "~suffix"])
+    assert "| ~suffix |" in capsys.readouterr().out
 
 
 def test_uses_of_test_files_are_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from crfkit.features.facets import (
 from crfkit.features.factor_data import GraphAnswers, check_possible, graph_loss, read_outputs, scored_graph
 from crfkit.features.factor_map import FactorKind, FactorMap, learn_factors
 from crfkit.features.feature_map import FeatureMap
+from crfkit.features.frequent_words import FREQUENT_WORD_ARRAYS, FrequentWords
 from crfkit.features.function_data import FunctionData, Slice
 from crfkit.features.function_map import FunctionMap
 from crfkit.features.function_values import Outputs
@@ -32,7 +33,14 @@ from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.graph_map import GraphMap
 from crfkit.features.graph_template import GraphInput, GraphTemplate, read_input
 from crfkit.features.import_paths import import_path, load_function, placeholder
-from crfkit.features.joint_parts import PART_NAMES, JointParts, describe_shard, join_parts, make_head
+from crfkit.features.joint_parts import (
+    PART_NAMES,
+    JointParts,
+    describe_shard,
+    join_parts,
+    make_head,
+    read_counts,
+)
 from crfkit.features.knowledge import (
     ClusteredWord,
     Clusters,
@@ -113,6 +121,7 @@ __all__ = [
     "COLUMNS",
     "ENCODED_SHARD_SIZE",
     "FEATURE_SET",
+    "FREQUENT_WORD_ARRAYS",
     "LABEL_KIND",
     "NAMED_FACETS",
     "NAMED_LINE",
@@ -153,6 +162,7 @@ __all__ = [
     "FeatureFunctions",
     "FeatureList",
     "FeatureMap",
+    "FrequentWords",
     "FunctionData",
     "FunctionMap",
     "GraphAnswers",
@@ -246,6 +256,7 @@ __all__ = [
     "preset",
     "preset_note",
     "read_costs",
+    "read_counts",
     "read_input",
     "read_lattices",
     "read_once",

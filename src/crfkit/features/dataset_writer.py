@@ -1,5 +1,7 @@
 """Writing encoded data sets: features and labels as ids, in shards, with bounded memory; a killed run goes on.
 
+0. Where the template asks how often words occur (`%rare`), they are counted first, in a pass of its own; pairs, which can be
+   read only once, are kept in a file until then.
 1. Sequences are read and encoded shard by shard, each with a vocabulary of its own: a part, which is written to disk.
 2. The vocabularies of all parts become one, in the order of first occurrence. With `min_count` above 1 names are first
    counted in a table of hashes of fixed size: what it counts too seldom is rare for certain, so rare names take no memory;
@@ -26,14 +28,22 @@ from typing import Any
 import numpy as np
 
 from crfkit.data import ArrayFile, DatasetFolder, EncodedDataset, read_arrays, write_arrays, write_file
-from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
+from crfkit.errors import (
+    ArgumentError,
+    EmptyDataError,
+    FileFormatError,
+    ShapeError,
+    UnsupportedError,
+    UnwritableFileError,
+)
 from crfkit.features.column_rows import ColumnRows
 from crfkit.features.dataset import Annotation
 from crfkit.features.encoding import Encoder
+from crfkit.features.frequent_words import FrequentWords, WordCounter
 from crfkit.features.joint_parts import JointParts, join_parts, make_head, make_part
 from crfkit.features.knowledge import MissingResource, Resource
 from crfkit.features.labels import Labels, check_lists
-from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, mark_last
+from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, keep_pairs, mark_last
 from crfkit.features.position_words import Column, number_words
 from crfkit.features.presets import bind_resources, count_columns, preset, recommend_encoding
 from crfkit.features.templates import Template
@@ -59,6 +69,9 @@ class EncodingSettings:
     hash_bits: int | None = None  # features are known by 2^hash_bits buckets of their names
     resources: Mapping[str, Resource | MissingResource] | None = None  # which macros of the template name
     word_column: Column | None = None  # of the words that are kept for a tag dictionary
+    counts: FrequentWords | None = (
+        None  # of words in all sequences, where macros of the template ask for them
+    )
 
     def complete(self, min_count: int | str | None, word_column: Column | None) -> EncodingSettings:
         """The same with these two, or where they are None with what the preset has."""
@@ -71,7 +84,16 @@ class EncodingSettings:
         """The template; a preset fits itself to the columns."""
         of_preset = isinstance(self.features, str)
         template = preset(self.features, n_columns) if isinstance(self.features, str) else self.features
-        return None if template is None else bind_resources(template, self.resources, of_preset=of_preset)
+        if template is None:
+            return None
+        bound = bind_resources(template, self.resources, of_preset=of_preset)
+        return bound if self.counts is None else replace(bound, counts=self.counts)
+
+    @property
+    def asked_counts(self) -> dict[int, set[int]]:
+        """The counts of words that macros ask for, by column, and that are not known yet."""
+        is_open = isinstance(self.features, Template) and self.counts is None
+        return self.features.asked_counts if is_open else {}  # type: ignore[union-attr]
 
     def to_json(self, template: Template | None) -> dict[str, Any]:
         """As a model file has them."""
@@ -197,6 +219,7 @@ class DatasetWriter:
         names = self.files.vocabulary
         known = self._read(names)
         if known is None:
+            self._count_words()
             n_parts = self._write_parts()
             self.stage("joining the vocabularies of all shards")
             self._join(n_parts)
@@ -217,6 +240,21 @@ class DatasetWriter:
             return read_arrays(path, check=True) if path.exists() else None
         except FileFormatError:
             return None
+
+    def _count_words(self) -> None:
+        """Step 0, where the template asks how often words occur: a pass over all sequences, those of pairs in a file."""
+        asked = self.settings.asked_counts
+        if not asked:
+            return
+        self.stage("counting words")
+        counter = WordCounter(asked)
+        for s, source in enumerate(self.sources):
+            if source.rows is not None:
+                for rows in source.rows(self.settings.shard_size, self.n_threads):
+                    counter.add(rows)
+            else:
+                self.sources[s] = keep_pairs(source, self.folder / "pairs", counter)
+        self.settings = replace(self.settings, counts=counter.finish())
 
     def _write_parts(self) -> int:
         """Step 1; returns the number of parts."""
@@ -322,6 +360,10 @@ def skip_sequences(shards: Iterable[ColumnRows], skipped: int) -> Iterator[Colum
 
 def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_threads: int = 1) -> ArrayFile:
     """The sequences of a shard, with a vocabulary and labels of their own: step 1, on any machine."""
+    if settings.asked_counts:
+        raise UnsupportedError(
+            "%rare counts the words of all sequences, which no single part of a data set has"
+        )
     if isinstance(shard, ColumnRows):
         encoder = Encoder(settings.template_for(shard.n_columns), hash_bits=settings.hash_bits)
         dataset = encoder.fit_encode(shard, n_threads)

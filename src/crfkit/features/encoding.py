@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,6 +126,8 @@ class Encoder:
         return Dataset(dataset.sequence_ptr, states, arcs, dataset.dense)
 
     def _encode(self, X: Any, n_threads: int, *, grow: bool) -> Dataset:
+        if grow:
+            X = self._count(X)
         template = self.template
         plain = not (template is None or isinstance(template, WapitiTokens) or self.more_columns)
         if isinstance(X, ColumnRows) and len(X) and plain:
@@ -143,6 +145,18 @@ class Encoder:
             return self._encode_blocks(sequences, grow=grow)
         except _core.InvalidInput as complaint:
             raise FeatureError(str(complaint)) from None
+
+    def _count(self, X: Any) -> Any:
+        """X, in a form that can be read again where the template asks for the counts of words: these are counted now."""
+        template = self.template
+        if template is None or template.counts is not None or not template.asked_counts:
+            return X
+        if not isinstance(X, ColumnRows):
+            X = list_sequences(X)
+            check_sequences(X, rows=True)
+            X = [list(sequence) if isinstance(sequence, Iterator) else sequence for sequence in X]
+        self.template = template.count(X)
+        return X
 
     @property
     def extractor(self) -> _core.Extractor:

@@ -12,8 +12,9 @@ from crfkit import _core
 from crfkit._core import Vocabulary
 from crfkit.arrays import Int32s
 from crfkit.data import ArrayFile, DatasetFolder, pack_arrays
-from crfkit.errors import ShapeError
+from crfkit.errors import FileFormatError, ShapeError
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
+from crfkit.features.frequent_words import FREQUENT_WORD_ARRAYS, FrequentWords
 from crfkit.features.joint_vocabulary import join_vocabularies, vocabulary_of
 from crfkit.features.labels import Labels
 from crfkit.features.rare_features import AUTO_COUNT, least_count
@@ -22,6 +23,8 @@ from crfkit.features.shard_arrays import read_shard, shard_arrays
 if TYPE_CHECKING:
     from crfkit.features.dataset_writer import EncodingSettings
 
+COUNTED = "counted_"
+"""What the names of arrays begin with that hold counts of words."""
 PART_NAMES = (
     *("names", "lengths", "counts", "arc_names", "arc_lengths", "arc_counts"),
     *("word_names", "word_lengths"),
@@ -80,6 +83,8 @@ def join_parts(parts: Callable[[], Iterable[ArrayFile]], settings: EncodingSetti
     if settings.word_column is not None:
         words = join_vocabularies(parts, "word_", 1)
         names |= dict(zip(("word_names", "word_lengths"), words.to_bytes(), strict=True))
+    if settings.counts is not None:
+        names |= {f"{COUNTED}{name}": array for name, array in settings.counts.to_arrays().items()}
     about = {
         "n_parts": len(facts),
         "labels": Labels.learn([list(found)]).to_json(),
@@ -94,6 +99,15 @@ def _least_count(parts: Callable[[], Iterable[ArrayFile]], min_count: int | str)
     if min_count != AUTO_COUNT:
         return least_count(min_count, 0)
     return least_count(min_count, sum(part.metadata["n_positions"] for part in parts()))
+
+
+def read_counts(names: Mapping[str, Any], source: str) -> FrequentWords:
+    """The counts of words that the vocabulary of a data set holds; FileFormatError where they are damaged."""
+    arrays = {name: names.get(f"{COUNTED}{name}") for name in FREQUENT_WORD_ARRAYS}
+    try:
+        return FrequentWords.from_arrays(arrays)
+    except FileFormatError as error:
+        raise FileFormatError(f"{source}: {error}") from None
 
 
 class JointParts:

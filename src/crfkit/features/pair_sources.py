@@ -1,6 +1,7 @@
 """Sequences with their labels as they come: where from, and shard by shard."""
 
 import os
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -8,9 +9,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 from crfkit.data import make_read_error
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features.column_rows import ColumnRows
+from crfkit.features.frequent_words import WordCounter
 from crfkit.features.shards import ShardCutter
 
 T = TypeVar("T")
+_KEPT_AT_ONCE = 1 << 16  # positions
 
 Pair = tuple[Any, Any]  # the positions of a sequence, and their labels
 
@@ -58,6 +61,27 @@ def read_row_shards(
         if (empty := labelled.find_label("")) is not None:
             raise FileFormatError(f"{rows.place(*empty)}: the label is empty, expected one for every word")
         yield labelled
+
+
+def keep_pairs(source: PairSource, path: Path, counter: WordCounter) -> PairSource:
+    """The pairs of a source that can be read only once, written to a file, which is removed as they are read again.
+
+    The words of their sequences are counted.
+    """
+    with path.open("wb") as stream:
+        for pairs, _ in cut_pairs(source.read(), _KEPT_AT_ONCE):
+            counter.add([x for x, _ in pairs])
+            pickle.dump(pairs, stream, pickle.HIGHEST_PROTOCOL)
+
+    def read() -> Iterator[Pair]:
+        try:
+            with path.open("rb") as stream:
+                while stream.peek(1):
+                    yield from pickle.load(stream)
+        finally:
+            path.unlink()
+
+    return source._replace(read=read)
 
 
 def mark_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:

@@ -22,6 +22,10 @@ Macros that read resources (`crfkit.Lexicon`, `crfkit.Clusters`, `crfkit.WordVec
     path4=%cluster[0,0,4]                         →  the first 4 characters of the word's path
     vector=%vector[0,0,glove]                     →  the dense block "vector", alone on its line
 
+A macro may ask how often the training data have a value:
+
+    suffix3|rare=%lower_suffix[0,0,3]|%rare[0,0,10]     →  "suffix3|rare=ogs|1", where "dogs" was seen less than 10 times
+
 Beyond CRF++, `%lower[0,0]`, `%suffix[0,0,3]` and the other entries of `FUNCTIONS` are applied to the value
 first. Where a function gives nothing (a suffix of 3 of a word of 2 letters), the line makes no feature at
 that position.
@@ -30,7 +34,7 @@ that position.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
@@ -38,6 +42,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 from crfkit import _core
 from crfkit.data import read_text
 from crfkit.errors import FeatureError, TemplateError
+from crfkit.features.frequent_words import FrequentWords, WordCounter
 from crfkit.features.knowledge import MissingResource, Resource
 from crfkit.features.knowledge.macros import (
     MACROS,
@@ -48,6 +53,8 @@ from crfkit.features.knowledge.macros import (
     parse_lookup,
 )
 from crfkit.features.template_functions import FUNCTIONS
+
+RARE = "rare"  # the function that asks how often training data have a value
 
 Row = Sequence[str] | str  # the columns of one position; a bare string is a row of one column
 
@@ -136,6 +143,9 @@ class Template(ResourceReader):
     resources: Mapping[str, Resource | MissingResource] = field(
         default_factory=dict, compare=False, repr=False
     )  # those that its macros name
+    counts: FrequentWords | None = field(
+        default=None, compare=False, repr=False
+    )  # of training data, which `%rare` asks; None: there are none yet, and all values are rare
     _program: Program = field(init=False, compare=False, repr=False)
     _line_numbers: tuple[int, ...] = field(init=False, compare=False, repr=False)  # of the program's lines
 
@@ -168,6 +178,21 @@ class Template(ResourceReader):
         return replace(self, resources=dict(resources or {}))
 
     @property
+    def asked_counts(self) -> dict[int, set[int]]:
+        """The counts that `%rare` macros ask for, by column."""
+        found: dict[int, set[int]] = {}
+        for function, column, argument in self._program.transforms:
+            if function == RARE and isinstance(argument, int):
+                found.setdefault(column, set()).add(argument)
+        return found
+
+    def count(self, sequences: Iterable[Iterable[Any]]) -> Self:
+        """The same template with the counts of these sequences, as far as its macros ask for them."""
+        counter = WordCounter(self.asked_counts)
+        counter.add(sequences)
+        return replace(self, counts=counter.finish())
+
+    @property
     def lookups(self) -> dict[Lookup, str]:
         """What its macros look up in resources, and where it stands."""
         found: dict[Lookup, str] = {}
@@ -192,6 +217,9 @@ class Template(ResourceReader):
     def _apply(self, transform: Transform, value: str) -> str | None:
         if isinstance(transform.argument, Lookup):
             return look_up(transform.argument, self.resources, value)
+        if transform.function == RARE and isinstance(transform.argument, int):
+            is_rare = self.counts is None or self.counts.is_rare(transform.column, value, transform.argument)
+            return "1" if is_rare else None
         arguments = () if transform.argument is None else (transform.argument,)
         return FUNCTIONS[transform.function].apply(value, *arguments)
 
@@ -377,8 +405,8 @@ class _Parser(LineParser):
 
     def macro(self, number: int, line: str, found: re.Match[str]) -> tuple[Transform, int]:
         function = found["function"]
-        if function not in FUNCTIONS and function not in MACROS:
-            known = ", ".join([*FUNCTIONS, *MACROS])
+        if function not in FUNCTIONS and function not in MACROS and function != RARE:
+            known = ", ".join([*FUNCTIONS, *MACROS, RARE])
             self.complain(
                 number, line, found.start(), f"unknown function %{function}: expected one of {known}"
             )
@@ -388,7 +416,10 @@ class _Parser(LineParser):
             self.complain(number, line, found.start("open"), "the bracket is not closed")
         if function in MACROS:
             return self.lookup(number, line, found)
-        form = "[row,column,length]" if FUNCTIONS[function].has_length else "[row,column]"
+        last = "count" if function == RARE else "length"
+        form = (
+            f"[row,column,{last}]" if function == RARE or FUNCTIONS[function].has_length else "[row,column]"
+        )
         numbers = [part.strip() for part in found["inside"].split(",")]
         if len(numbers) != form.count(",") + 1 or not all(map(_INTEGER.fullmatch, numbers)):
             self.complain(number, line, found.start("open"), f"expected %{function}{form} with whole numbers")
@@ -398,7 +429,7 @@ class _Parser(LineParser):
                 number, line, found.start("open"), f"column {column} is negative: columns count from 0"
             )
         if length and length[0] < 1:
-            self.complain(number, line, found.start("open"), f"length {length[0]} is below 1")
+            self.complain(number, line, found.start("open"), f"{last} {length[0]} is below 1")
         return Transform(function, column, length[0] if length else None), row
 
     def lookup(self, number: int, line: str, found: re.Match[str]) -> tuple[Transform, int]:

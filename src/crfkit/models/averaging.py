@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
-from crfkit.features import Labels, Vocabulary
+from crfkit.features import Encoder, FrequentWords, Labels, Vocabulary
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.crf import CRF
 from crfkit.models.potentials import FeaturePotentials
@@ -62,12 +62,16 @@ def _read_shares(weights: npt.ArrayLike | None, n: int) -> list[float]:
 def _join(models: Sequence[ChainModel]) -> ChainModel:
     """A model, without weights, that has all that these have."""
     first = models[0]
-    if all(_has_same_weights(first, other) for other in models[1:]):
+    counts = [_counts(model.potentials.encoder) for model in models]
+    if all(_has_same_weights(first, other) for other in models[1:]) and all(
+        one == counts[0] for one in counts
+    ):
         return first
     for model in models:
         potentials, map_ = model.potentials, model.potentials.feature_map
         alike = map_.dense == first.potentials.feature_map.dense and map_.facets is None
         same_template = potentials.encoder.template == first.potentials.encoder.template
+        same_template &= _counts(potentials.encoder) == _counts(first.potentials.encoder)
         same_template &= potentials.encoder.hash_bits == first.potentials.encoder.hash_bits
         if type(potentials) is not FeaturePotentials or not alike or not same_template or model.dictionary:
             raise UnsupportedError(
@@ -91,6 +95,11 @@ def _has_same_weights(first: ChainModel, other: ChainModel) -> bool:
     return bool(
         first.transfer_weights(other, ones).all() and set(first.labels.classes) == set(other.labels.classes)
     )
+
+
+def _counts(encoder: Encoder) -> FrequentWords | None:
+    """How often words occur in training data, where macros ask for that."""
+    return None if encoder.template is None else encoder.template.counts
 
 
 def _union(vocabularies: Iterable[Vocabulary]) -> Vocabulary:

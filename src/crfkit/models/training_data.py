@@ -15,6 +15,7 @@ from crfkit.features import (
     PRESETS,
     SHARD_SIZE,
     EncodingSettings,
+    Template,
     check_min_count,
     encode_files,
     encode_pairs,
@@ -115,8 +116,15 @@ def encoding_of(settings: CRFSettings, shard_size: int | None) -> EncodingSettin
 
 
 def is_encodable(settings: CRFSettings) -> bool:
-    """Whether any machine can encode the sequences, and training needs numbers alone; resources are on this one."""
-    return find_obstacle(settings) is None and not settings.resources
+    """Whether any machine can encode the sequences, and training needs numbers alone; resources are on this one.
+
+    Words are counted here, too, where the template asks for their counts.
+    """
+    template = settings.features if isinstance(settings.features, Template) else None
+    if isinstance(settings.features, str) and settings.features not in PRESETS:
+        template = find_template(settings.features)
+    counts_words = template is not None and bool(template.asked_counts)
+    return find_obstacle(settings) is None and not settings.resources and not counts_words
 
 
 def _as_files(X: Any, y: Any) -> Sequence[str | os.PathLike[str]]:

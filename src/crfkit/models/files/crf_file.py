@@ -22,7 +22,16 @@ import numpy as np
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import MAX_LABELS, check_labels
 from crfkit.errors import FileFormatError
-from crfkit.features import Encoder, Facets, FeatureMap, Labels, TagDictionary, Vocabulary
+from crfkit.features import (
+    FREQUENT_WORD_ARRAYS,
+    Encoder,
+    Facets,
+    FeatureMap,
+    FrequentWords,
+    Labels,
+    TagDictionary,
+    Vocabulary,
+)
 from crfkit.models.files.file_arrays import (
     array,
     compact,
@@ -40,6 +49,7 @@ from crfkit.models.files.model_file import Array, ModelFile, compress, decompres
 
 TYPE = "CRF"
 MAX_FACETS = 65_535
+_COUNTED = "counted."  # arrays of counts of words, which macros of the template ask for
 
 
 class Contents(NamedTuple):
@@ -58,6 +68,7 @@ class Contents(NamedTuple):
         None  # adds the arrays of its structure; what joins the settings
     )
     own: Any = None  # the same, unpacked
+    counts: FrequentWords | None = None  # which macros of the template ask for
 
 
 def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
@@ -101,6 +112,8 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         n_bytes["functions"] = pack_texts(arrays, "functions", contents.output_names)
     if contents.structure_names:
         n_bytes["structure"] = pack_texts(arrays, "structure", contents.structure_names)
+    if encoder.template is not None and encoder.template.counts is not None:
+        arrays |= {f"{_COUNTED}{name}": array for name, array in encoder.template.counts.to_arrays().items()}
     if contents.pack_own is not None:
         settings |= contents.pack_own(arrays, n_bytes)
     return ModelFile(TYPE, settings, arrays)
@@ -161,7 +174,14 @@ def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., Any] | None
         unpack_texts(file, "functions", n_bytes, n_named),
         unpack_texts(file, "structure", n_bytes, n_own),
         own=own,
+        counts=_counts(file),
     )
+
+
+def _counts(file: ModelFile) -> FrequentWords | None:
+    """The counts of words that macros of the template ask for; None where there are none."""
+    arrays = {name: file.arrays.get(f"{_COUNTED}{name}") for name in FREQUENT_WORD_ARRAYS}
+    return None if all(array is None for array in arrays.values()) else FrequentWords.from_arrays(arrays)
 
 
 def _pack_features(

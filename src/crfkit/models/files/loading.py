@@ -167,6 +167,8 @@ def _read_crf(
         if stored is not None:
             parameters = replace(parameters, features=stored.functions)
         template = find_template(parameters.features, n_columns, chosen)
+        if template is not None and contents.counts is not None:
+            template = replace(template, counts=contents.counts)
         _check_columns(n_columns, template)
         local = _read_local(contents, kind, stored)
         contents = contents._replace(encoder=replace(contents.encoder, template=template))

@@ -27,6 +27,7 @@ from crfkit.features import (
     Template,
     Vocabulary,
     WordCounts,
+    read_counts,
     read_shard,
 )
 from crfkit.models.chain_model import ChainModel
@@ -271,6 +272,8 @@ def _learn(
     states = Vocabulary.from_bytes(names["names"], names["lengths"])
     arcs = Vocabulary.from_bytes(names["arc_names"], names["arc_lengths"])
     n_columns, more_columns = stored.get("n_columns"), bool(stored.get("more_columns"))
+    if template is not None and template.asked_counts:
+        template = replace(template, counts=read_counts(names, str(dataset.path)))
     encoder = Encoder(template, states, arcs, {}, n_columns, more_columns, settings.hash_bits)
     chain = _bind(data, settings, labels)
     build = partial(_build_map, FeatureCounts.of(encoder), labels, chain, settings)
