@@ -27,6 +27,7 @@ from benchmarks.measure import PROJECT, Outcome, run_module
 from benchmarks.memory import peak_mb, restart_peak_mb
 from benchmarks.parsing import CORPORA, OURS, QUICK, RIVAL
 from benchmarks.trees import is_installed
+from benchmarks.use_log import log_test
 from crfkit import TreebankTagger, load
 from crfkit.data import Sentence, read_conllu, write_conllu
 from crfkit.evaluation import evaluate_tags
@@ -160,7 +161,19 @@ def run(job: Job) -> Outcome:
     outcome: Outcome = run_module("tagging", "--job", json.dumps(job))
     shown = {name: found and round(100 * found["all"], 2) for name, found in outcome["accuracy"].items()}
     print(shown, file=sys.stderr, flush=True)
+    log_uses(job, outcome)
     return outcome
+
+
+def log_uses(job: Job, outcome: Outcome) -> None:
+    """Log each column of a test file that crfkit was asked for; other files, and parts of one, have no say in a table."""
+    if job.toolkit != OURS or job.on_dev or job.limit is not None:
+        return
+    corpus, words = CORPORA[job.corpus], "" if job.words is None else f", words={Path(job.words).name!r}"
+    for name, found in outcome["accuracy"].items():
+        if found is not None:
+            settings = f"tagging: TreebankTagger({job.tag!r}{words}): {name}; {outcome.get('settings', '')}"
+            log_test(f"{corpus.folder}/{corpus.test}", settings, found["all"])
 
 
 def markdown(results: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.corpora import find_corpus
 
-from benchmarks import tagging
+from benchmarks import tagging, use_log
 from crfkit.data import Sentence, Word
 
 needs_latin = pytest.mark.skipif(
@@ -31,6 +31,26 @@ def test_a_quick_run(only: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     [row] = json.loads((tmp_path / "tagging.json").read_text())["rows"]
     shares = row["outcome"]["accuracy"]["xpos"]
     assert shares["unknown"] < shares["all"] < shares["known"] < 1
+
+
+def test_uses_of_test_files_are_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of dev files, of other toolkits, or of a smoke test."""
+    monkeypatch.setattr(use_log, "LOG", tmp_path / "log")
+    outcome = {"accuracy": {"upos": {"all": 0.875}, "feats": None}, "settings": "CRF()"}
+    asked = tagging.Job(tagging.OURS, "la", "upos+feats", "", False, None, "words/la.txt")
+    for job in (
+        asked,
+        asked._replace(on_dev=True),
+        asked._replace(limit=5),
+        asked._replace(toolkit=tagging.RIVAL),
+    ):
+        tagging.log_uses(job, outcome)
+    [line] = (tmp_path / "log").read_text().splitlines()
+    assert line.split("\t")[1:] == [
+        "ud_latin_perseus/la_perseus-ud-test.conllu",
+        "87.50%",
+        "tagging: TreebankTagger('upos+feats', words='la.txt'): upos; CRF()",
+    ]
 
 
 def test_held_out_sentences_are_not_learned_from() -> None:

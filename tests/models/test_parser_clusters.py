@@ -8,37 +8,15 @@ import numpy as np
 import pytest
 
 from crfkit import Clusters, Parser, load
-from crfkit.data import Sentence, Word, write_conllu
+from crfkit.data import write_conllu
 from crfkit.errors import ArgumentError, InputError
 from crfkit.features import encode_sentences
 from crfkit.models import read_model_file, write_model_file
 from tests.cli.commands import run
 from tests.oracles.treebanks import random_treebank
+from tests.oracles.word_kinds import ANIMALS, NEW, SEEN, TIMES, trees
 
-ANIMALS = [f"animal{i}" for i in range(8)]
-TIMES = [f"time{i}" for i in range(8)]
 CLUSTERS = Clusters.build(dict.fromkeys(ANIMALS, "0010110") | dict.fromkeys(TIMES, "0011010"))
-
-
-def sentence(first: str, second: str) -> Sentence:
-    """Animals are subjects of the verb; a time before an animal hangs on that."""
-    label = {"a": "nsubj", "t": "obl"}
-    words = [
-        Word(first, upos="X", head=2 if first[0] == "t" else 3, deprel=label[first[0]]),
-        Word(second, upos="X", head=3, deprel=label[second[0]]),
-        Word("sleeps", upos="V", head=0, deprel="root"),
-    ]
-    return Sentence(words)
-
-
-SEEN = [sentence(a, t) for a in ANIMALS[:6] for t in TIMES[:6]] + [
-    sentence(t, a) for a in ANIMALS[:6] for t in TIMES[:6]
-]
-NEW = [sentence(ANIMALS[6], TIMES[7]), sentence(TIMES[6], ANIMALS[7])]
-
-
-def trees(sentences: list[Sentence]) -> list[list[tuple[int | None, str]]]:
-    return [[(word.head, word.deprel) for word in one.words] for one in sentences]
 
 
 @pytest.mark.parametrize(("structure", "order"), [("spanning", 1), ("projective", 2), ("spanning", 2)])

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from crfkit import LBFGS, Checkpoint, Clusters, Lexicon, Parser, Pipeline, WordVectors, load
-from crfkit.data import Sentence, Word, write_conllu
+from crfkit.data import Sentence, write_conllu
 from crfkit.errors import ArgumentError, InputError, NotLoadedError
 from crfkit.models import describe, read_model_file, write_model_file
 from tests.cli.commands import run
 from tests.oracles.treebanks import random_treebank
+from tests.oracles.word_kinds import ANIMALS, NEW, SEEN, TIMES, trees
 
-ANIMALS = [f"animal{i}" for i in range(8)]
-TIMES = [f"time{i}" for i in range(8)]
 RANDOM = np.random.default_rng(0)
 VECTORS = WordVectors.build(
     {word: RANDOM.normal([3, 0, 1], 0.1) for word in ANIMALS}
@@ -25,26 +24,7 @@ VECTORS = WordVectors.build(
 )
 
 
-def sentence(first: str, second: str) -> Sentence:
-    """Animals are subjects of the verb; a time before an animal hangs on that."""
-    label = {"a": "nsubj", "t": "obl"}
-    words = [
-        Word(first, upos="X", head=2 if first[0] == "t" else 3, deprel=label[first[0]]),
-        Word(second, upos="X", head=3, deprel=label[second[0]]),
-        Word("sleeps", upos="V", head=0, deprel="root"),
-    ]
-    return Sentence(words)
-
-
-SEEN = [sentence(a, t) for a in ANIMALS[:6] for t in TIMES[:6]] + [
-    sentence(t, a) for a in ANIMALS[:6] for t in TIMES[:6]
-]
-NEW = [sentence(ANIMALS[6], TIMES[7]), sentence(TIMES[6], ANIMALS[7])]
 KINDS = [("spanning", 1), ("projective", 1), ("projective", 2), ("spanning", 2)]
-
-
-def trees(sentences: list[Sentence]) -> list[list[tuple[int | None, str]]]:
-    return [[(word.head, word.deprel) for word in one.words] for one in sentences]
 
 
 def same_answers(one: Parser, other: Parser) -> None:
