@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.corpora import find_corpus
+from benchmarks.parsing import OURS, RIVAL
 
 from benchmarks import tagging, use_log
 from crfkit.data import Sentence, Word
@@ -37,12 +38,12 @@ def test_uses_of_test_files_are_logged(tmp_path: Path, monkeypatch: pytest.Monke
     """Not those of dev files, of other toolkits, or of a smoke test."""
     monkeypatch.setattr(use_log, "LOG", tmp_path / "log")
     outcome = {"accuracy": {"upos": {"all": 0.875}, "feats": None}, "settings": "CRF()"}
-    asked = tagging.Job(tagging.OURS, "la", "upos+feats", "", False, None, "words/la.txt")
+    asked = tagging.Job(OURS, "la", "upos+feats", "", False, None, "words/la.txt")
     for job in (
         asked,
         asked._replace(on_dev=True),
         asked._replace(limit=5),
-        asked._replace(toolkit=tagging.RIVAL),
+        asked._replace(toolkit=RIVAL),
     ):
         tagging.log_uses(job, outcome)
     [line] = (tmp_path / "log").read_text().splitlines()

@@ -56,7 +56,13 @@ from crfkit.models.training.sharded_data import Shard, ShardedData, TrainingShar
 from crfkit.models.training.stored_task import StoredData, open_shard
 from crfkit.models.training_data import encoding_of, is_encodable
 from crfkit.models.unlabelled import agreed_labels, self_train, sure_labels, tri_train
-from crfkit.models.warning_types import CheckpointFailed, TrainingInterrupted, UnknownLabels, UnsavableModel
+from crfkit.models.warning_types import (
+    CheckpointFailed,
+    TrainingInterrupted,
+    UnknownLabels,
+    UnsavableModel,
+    UnusedStart,
+)
 from crfkit.models.word_segmenter import Word, WordSegmenter
 
 __all__ = [
@@ -107,6 +113,7 @@ __all__ = [
     "UnknownLabels",
     "UnreadColumns",
     "UnsavableModel",
+    "UnusedStart",
     "Word",
     "WordSegmenter",
     "agreed_labels",

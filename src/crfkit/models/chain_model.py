@@ -63,6 +63,19 @@ class ChainModel:
         """The weights [D] to begin with: those that another model has too, and 0."""
         return self.potentials.transfer_weights(self.labels, old.potentials, old.labels, weights)
 
+    def find_difference(self, old: "ChainModel") -> str | None:
+        """Why few weights pass from another model to this one; None where that cannot be seen."""
+        ours, theirs = (_describe_features(model) for model in (self, old))
+        if ours != theirs:
+            return f"start knows features by {theirs}, this model by {ours}"
+        if not set(self.labels.classes) & set(old.labels.classes):
+            return "they have no label in common"
+        vocabularies = [model.potentials.encoder.vocabulary for model in (old, self)]
+        if all(vocabularies) and not np.any(vocabularies[1].find(vocabularies[0]) >= 0):
+            names = " and ".join(repr(names.name(0)) for names in vocabularies)
+            return f"they have no feature in common, which are such as {names}"
+        return None
+
     def prune(self, weights: Float64s) -> "tuple[ChainModel, Float64s]":
         """The same model without features whose weights are exactly 0, and the weights that are left."""
         potentials, left = self.potentials.prune(weights)
@@ -181,3 +194,8 @@ class ChainModel:
                 UnknownLabels,
                 stacklevel=7,
             )
+
+
+def _describe_features(model: ChainModel) -> str:
+    bits = model.potentials.encoder.hash_bits
+    return "their names" if bits is None else f"2^{bits} buckets of their names"

@@ -205,9 +205,9 @@ class CRF(SequenceModel[Label], Generic[Label]):
         the nearest of these.
 
         `start` is a trained model, or its file, whose weights to begin with where this one has the same; features and
-        labels may differ. `checkpoint=Checkpoint(path, every=10, resume=True)` keeps the state of the run in a file and
-        goes on from there after an interruption, with the same bits. A checkpoint of other data or other settings is
-        refused.
+        labels may differ. Where less than a tenth of the weights is the same, a warning says how many, and why.
+        `checkpoint=Checkpoint(path, every=10, resume=True)` keeps the state of the run in a file and goes on from there
+        after an interruption, with the same bits. A checkpoint of other data or other settings is refused.
 
         In place of X and y, data of any size may be given: an encoded data set (`crfkit.data.open_dataset`), an
         iterator of pairs (x, y), which is read once, or the paths of column files with the labels in the last column. They

@@ -35,6 +35,11 @@ class ParserModel(NamedTuple):
             self.pruner.model, layout, weights, projective=projective, single_root=single_root
         )
 
+    def find_difference(self, old: "ParserModel") -> str | None:
+        """Why few weights pass from another parser to this one; None where that cannot be seen."""
+        here, there = set(old.arc_map.labels), set(self.arc_map.labels)
+        return None if here & there else "they have no relation in common"
+
     def transfer_weights(self, old: "ParserModel", weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another parser has too, and 0.
 

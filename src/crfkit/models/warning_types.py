@@ -13,5 +13,9 @@ class UnsavableModel(UserWarning):
     """Warned about before training: this model can predict, but no file can hold it."""
 
 
+class UnusedStart(UserWarning):
+    """The model to begin with has few weights that this one has too: training begins nearly from 0."""
+
+
 class UnknownLabels(UserWarning):
     """Held-out data has labels that the training data does not have: no model can give them."""

@@ -46,6 +46,11 @@ class FactorModel(NamedTuple):
         """The weights [D] to begin with: those that another model has too, and 0."""
         return self.factor_map.transfer_weights(old.factor_map, weights)
 
+    def find_difference(self, old: FactorModel) -> str | None:
+        """Why few weights pass from another model to this one; None where that cannot be seen."""
+        here, there = set(old.factor_map.features), set(self.factor_map.features)
+        return None if here & there else "they have no feature of a kind of factors in common"
+
     def prune(self, weights: Float64s) -> tuple[FactorModel, Float64s]:
         """The same model without weights that are exactly 0, and the weights that are left."""
         factor_map, left = self.factor_map.prune(np.asarray(weights))

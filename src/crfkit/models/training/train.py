@@ -6,6 +6,7 @@ are the weights with the highest dev score (the earliest of equals), and `patien
 one end the run.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -20,11 +21,13 @@ from crfkit.models.graph_settings import GraphSettings
 from crfkit.models.settings import CRFSettings, ParserSettings
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointRun, check_checkpoint, name_damage
 from crfkit.models.training.interruption import terminable
-from crfkit.models.training.progress import ProgressCallback, Report, Verbosity
+from crfkit.models.training.progress import LOGGER, ProgressCallback, Report, Verbosity
 from crfkit.models.training.seconds_left import SecondsLeft
+from crfkit.models.warning_types import UnusedStart
 from crfkit.objective import Objective
 from crfkit.optimizers import AUTO, Choice, History, Outcome, Watch, optimizer_named
 
+SMALL_SHARE = 0.1  # of the weights that two models could have in common
 WHOLE = {"value_and_gradient", "hessian_vector"}  # what optimizers need that see all data at once
 Model = TypeVar("Model", bound="TrainableModel")
 Model_co = TypeVar("Model_co", bound="TrainableModel", covariant=True)
@@ -39,6 +42,9 @@ class TrainableModel(Protocol):
 
     def transfer_weights(self, old: Self, weights: Float64s) -> Float64s:
         """The weights [D] to begin with: those that another model has too, and 0."""
+
+    def find_difference(self, old: Self) -> str | None:
+        """Why few weights pass from another model to this one; None where that cannot be seen."""
 
     def prune(self, weights: Float64s) -> tuple[Self, Float64s]:
         """The same model without weights that are exactly 0, and the weights that are left."""
@@ -148,7 +154,7 @@ def _train(task: Task[Model], plan: Plan[Model], report: Report) -> Trained[Mode
     report.stage(f"minimising over {model.n_weights:,} weights, for {encoded.labels}")
     start = np.zeros(model.n_weights)
     if plan.start is not None:
-        start = model.transfer_weights(plan.start.model, plan.start.weights)
+        start = _begin(model, plan.start)
     choice = _given_optimizer(task.settings.optimizer) or encoded.choose()
     merging: Float64s | None = None
     if choice.optimizer.needs <= WHOLE:
@@ -165,6 +171,19 @@ def _train(task: Task[Model], plan: Plan[Model], report: Report) -> Trained[Mode
         )
     report.end(outcome)
     return _keep_best(model, outcome, choice)
+
+
+def _begin(model: Model, first: Weighted[Model]) -> Float64s:
+    """The weights to begin with, from those of another model; a warning where they have little in common."""
+    start = model.transfer_weights(first.model, first.weights)
+    n_used, n_given = (int(np.count_nonzero(weights)) for weights in (start, first.weights))
+    used = f"{n_used:,} of the {n_given:,} weights of start are used"
+    LOGGER.info("%s, this model has %s", used, f"{len(start):,}")
+    if n_used < SMALL_SHARE * min(n_given, len(start)):
+        reason = model.find_difference(first.model)
+        text = f"{used}, this model has {len(start):,}, and all others begin at 0"
+        warnings.warn(text if reason is None else f"{text}: {reason}", UnusedStart, stacklevel=5)
+    return start
 
 
 def _keep_best(model: Model, outcome: Outcome, choice: Choice) -> Trained[Model]:
