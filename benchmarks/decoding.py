@@ -1,7 +1,8 @@
-"""`python -m benchmarks.decoding`: labels for a metric: Viterbi, marginals, expected F1.
+"""`python -m benchmarks.decoding`: labels for a metric: Viterbi, marginals, likely spans, expected F1.
 
-Names of CoNLL-2002 (train, testa) with the preset `names`, and parts of speech of the treebank EWT (train, dev) with the
-preset `pos`: accuracy and F1 as the model expects them and as they are, on development data. ``--quick`` is a smoke test.
+Names of CoNLL-2002 (train, testa), of MSRA and chunks of CoNLL-2000 (blocks of the training files) with the preset
+`names`, and parts of speech of the treebank EWT (train, dev) with the preset `pos`: accuracy and F1 as the model expects
+them and as they are, on development data. "f1, one by one" asks a sentence at a time. ``--quick`` is a smoke test.
 """
 
 from __future__ import annotations
@@ -15,17 +16,27 @@ from benchmarks.corpora import corpus_path
 from benchmarks.span_probabilities import Data, read
 from benchmarks.table import grid
 from crfkit import CRF
-from crfkit.data import read_conllu
-from crfkit.evaluation import spans
+from crfkit.data import read_columns, read_conllu
+from crfkit.evaluation import accuracy, span_report, spans
 
-TASKS = ("spanish", "dutch", "english")
-DECODINGS = ("viterbi", "marginal", "f1")
+COLUMN_FILES = {"chunks": ("conll2000", "train.txt"), "chinese": ("msra", "msra_train.txt")}
+TASKS = ("spanish", "dutch", *COLUMN_FILES, "english")
+DECODINGS = ("viterbi", "marginal", "spans", "f1")
+ALONE = "f1, one by one"
+PART, OF = 2_000, 10_000  # of so many sentences of a training file so many are development data
 QUICK = 200  # sentences of each file
 LEAST = 0.001  # probability of the spans that are counted
 
 
 def read_task(task: str, part: str, limit: int | None) -> Data:
     """Words and labels of the training or the development data."""
+    if task in COLUMN_FILES:
+        rows = [some.rows for some in islice(read_columns(corpus_path(*COLUMN_FILES[task])), limit or OF)]
+        cut = len(rows) - min(PART, len(rows) // 4)
+        rows = rows[:cut] if part == "train" else rows[cut:]
+        return Data(
+            [[row[:1] for row in some] for some in rows], [[row[-1] for row in some] for some in rows]
+        )
     if task != "english":
         return read(task, {"train": "train", "dev": "testa"}[part], limit)
     treebank = read_conllu(corpus_path("ud_english_ewt", f"en_ewt-ud-{part}.conllu"))
@@ -64,13 +75,16 @@ def rows_of(task: str, limit: int | None) -> list[list[str]]:
     has_spans = task != "english"
     crf = CRF(features="names" if has_spans else "pos", n_threads=1).fit(*train)
     rows = []
-    for decode in DECODINGS if has_spans else DECODINGS[:2]:
+    for decode in (*DECODINGS, ALONE) if has_spans else DECODINGS[:2]:
         start = time.process_time()
-        labels = crf.predict(dev.X, decode=decode)
+        if decode == ALONE:
+            labels = [crf.predict([x], decode="f1")[0] for x in dev.X]
+        else:
+            labels = crf.predict(dev.X, decode=decode)
         seconds = time.process_time() - start
-        figures = [expected_accuracy(crf, dev.X, labels), crf.score(*dev, decode=decode, metric="accuracy")]
+        figures = [expected_accuracy(crf, dev.X, labels), accuracy(dev.y, labels)]
         if has_spans:
-            figures += [expected_f1(crf, dev.X, labels), crf.score(*dev, decode=decode)]
+            figures += [expected_f1(crf, dev.X, labels), span_report(dev.y, labels).overall.f1]
         cells = [f"{100 * figure:.2f}" for figure in figures] + ["–"] * (4 - len(figures))
         rows.append([task, decode, *cells, f"{seconds:.2f}"])
     return rows

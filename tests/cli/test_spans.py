@@ -37,7 +37,7 @@ def test_a_threshold_and_decodings(chunker: str) -> None:
     many = run("tag", chunker, "-", "--spans", "--threshold", "0.001", text=TEXT).stdout.splitlines()
     assert len(many) > 3
     assert run("tag", chunker, "-", "--spans", "--threshold", "1", text=TEXT).stdout == ""
-    for decode in ("viterbi", "f1"):
+    for decode in ("viterbi", "spans", "f1"):
         found = run("tag", chunker, "-", "--spans", "--decode", decode, text=TEXT).stdout
         assert [line.split("\t")[5] for line in found.splitlines()] == ["the dog", "sees", "a cat"]
 
@@ -89,7 +89,7 @@ def unsure() -> str:
     return "unsure.crf"
 
 
-@pytest.mark.parametrize("decode", ["viterbi", "marginal", "f1"])
+@pytest.mark.parametrize("decode", ["viterbi", "marginal", "spans", "f1"])
 def test_labels_of_a_decoding(unsure: str, decode: str) -> None:
     crf, rows = crfkit.load(unsure), list(read_columns("unsure.txt"))
     X = [[row[:1] for row in sequence.rows] for sequence in rows]
@@ -103,12 +103,27 @@ def test_labels_of_a_decoding(unsure: str, decode: str) -> None:
     assert f"FB1: {f1:6.2f}" in report
 
 
+@pytest.mark.parametrize("decode", ["viterbi", "spans", "auto"])
+def test_a_model_that_was_trained_with_a_decoding(unsure: str, decode: str) -> None:
+    """`tag` and `eval` choose labels as the model says, unless an option says otherwise."""
+    given = ("--template", "template.txt", "--decode", decode, "--quiet")
+    run("train", "names.txt", "--model", "own.crf", *given)
+    named = "viterbi" if decode == "viterbi" else "spans"
+    assert crfkit.load("own.crf").decode_ == named
+    for command in (("tag",), ("eval", "--confusion", "0")):
+        name, *options = command
+        own = run(name, "own.crf", "unsure.txt", *options).stdout
+        assert own == run(name, unsure, "unsure.txt", *options, "--decode", named).stdout
+        other = run(name, "own.crf", "unsure.txt", *options, "--decode", "viterbi").stdout
+        assert (own == other) is (decode == "viterbi")
+
+
 def test_what_does_not_go_with_a_decoding(unsure: str) -> None:
     for option in (["--nbest", "2"], ["--probability"], ["--scores"], ["--posterior"]):
         given = ("tag", unsure, "unsure.txt", "--decode", "marginal", *option)
         assert f"{option[0]} does not go with --decode" in complaint(*given)
     given = ("tag", unsure, "unsure.txt", "--spans", "--decode", "marginal")
-    assert "expected viterbi or f1 with --spans" in complaint(*given)
+    assert "expected viterbi, spans or f1 with --spans" in complaint(*given)
 
 
 def test_plain_labels_are_runs(model: str) -> None:

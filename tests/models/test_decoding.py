@@ -1,17 +1,20 @@
-"""`CRF.predict(decode=…)`: Viterbi, marginals, expected F1, against the enumeration of all label sequences."""
+"""`CRF.predict(decode=…)`: Viterbi, marginals, expected F1, likely spans, against the enumeration of all label sequences."""
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit import CRF, Bigrams, Chain, Segments
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.evaluation import spans as spans_of
+from crfkit.models.decoding import DECODINGS
 from crfkit.structures import Lattice, WordLattice
 from tests.models.test_costs import corpus
 
@@ -83,7 +86,7 @@ def test_constraints_hold_for_every_decoding() -> None:
     allowed = [[{"B-P", "B-Q", "I-Q"} if random.random() < 0.2 else None for _ in x] for x in new]
     keep = [n for n, (x, a) in enumerate(zip(new, allowed, strict=True)) if _possible(crf, x, a)]
     new, allowed = [new[n] for n in keep], [allowed[n] for n in keep]
-    for decode in ("viterbi", "marginal", "f1"):
+    for decode in DECODINGS:
         found = crf.predict(new, decode=decode, allowed=allowed)
         assert np.isfinite(crf.log_probability(new, found, allowed=allowed)).all()
 
@@ -116,7 +119,7 @@ def _possible(crf: CRF, x: Any, allowed: Any) -> bool:
 def test_score_takes_a_decoding() -> None:
     X, y = corpus()
     crf = CRF().fit(X, y)
-    for decode in ("viterbi", "marginal", "f1"):
+    for decode in DECODINGS:
         found = crf.predict(X, decode=decode)
         right = sum(a == b for g, p in zip(y, found, strict=True) for a, b in zip(g, p, strict=True))
         expected = right / sum(map(len, y))
@@ -128,7 +131,9 @@ def test_what_is_no_decoding(ask: str) -> None:
     X, y = corpus()
     crf = CRF().fit(X, y)
     given = (X,) if ask == "predict" else (X, y)
-    with pytest.raises(ArgumentError, match="decode is 'best', expected 'viterbi', 'marginal', 'f1'"):
+    with pytest.raises(
+        ArgumentError, match="decode is 'best', expected 'viterbi', 'marginal', 'f1', 'spans'"
+    ):
         getattr(crf, ask)(*given, decode="best")
 
 
@@ -145,9 +150,68 @@ def test_without_a_label_outside_what_spans_do_not_cover_keeps_its_best_labels()
     assert np.isfinite(crf.log_probability(new, found)).all()
 
 
-@pytest.mark.parametrize("decode", ["marginal", "f1"])
+@pytest.mark.parametrize("decode", ["marginal", "f1", "spans"])
 def test_word_lattices_have_paths(decode: str) -> None:
     X = [WordLattice(2, [(0, 1, "N", ["a"]), (1, 2, "N", ["b"]), (0, 2, "V", ["ab"])])]
     crf: CRF[Any] = CRF(Lattice()).fit(X, [[(0, 2, "V")]])
     with pytest.raises(UnsupportedError, match="paths of word lattices"):
         crf.predict(X, decode=decode)
+
+
+COST = 0.3  # of a span that is chosen
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_likely_spans_gain_most_in_each_sequence(scheme: str) -> None:
+    """Σ (probability − 0.3) over the spans of a label sequence, by the enumeration of all of them."""
+    crf, new = model(scheme)
+    found = crf.predict(new, decode="spans")
+    for x, labels in zip(new, found, strict=True):
+        mass = Counter[tuple[Any, ...]]()  # the probability of each span
+        sequences = every(crf, x)
+        for y, p in sequences.items():
+            mass.update(dict.fromkeys((tuple(s)[:3] for s in spans_of(list(y), scheme)), p))
+
+        def gain(y: Any, mass: Counter[tuple[Any, ...]] = mass) -> float:
+            return sum(mass[tuple(s)[:3]] - COST for s in spans_of(list(y), scheme))
+
+        assert gain(labels) == pytest.approx(max(map(gain, sequences)))
+    assert any(found != crf.predict(new, decode=other) for other in ("viterbi", "f1"))
+    assert crf.predict_spans(new, decode="spans") == [crf.predict_spans([x], decode="spans")[0] for x in new]
+
+
+def test_likely_spans_do_not_depend_on_other_sequences() -> None:
+    crf, new = model("bio")
+    assert crf.predict(new, decode="spans") == [crf.predict([x], decode="spans")[0] for x in new]
+    assert crf.predict(new, decode="f1") != [crf.predict([x], decode="f1")[0] for x in new]
+
+
+def test_a_model_has_a_decoding_of_its_own(tmp_path: Path) -> None:
+    crf, new = model("bio")
+    assert (crf.decode, crf.decode_) == ("viterbi", "viterbi")
+    gold = crf.predict(new, decode="viterbi")
+    crf.decode = "spans"
+    assert crf.predict(new) == crf.predict(new, decode="spans") != gold
+    assert crf.score(new, gold) == crf.score(new, gold, decode="spans") < 1.0
+    crf.save(tmp_path / "spans.crf")
+    loaded = crfkit.load(tmp_path / "spans.crf")
+    assert (loaded.decode, loaded.predict(new)) == ("spans", crf.predict(new))
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"), [(["B-P", "I-P", "O"], "spans"), (["PER", "PER", "O"], "viterbi")]
+)
+def test_auto_is_about_the_labels(labels: list[str], expected: str) -> None:
+    crf = CRF(features="names").fit([["Ann", "Lee", "slept"]], [labels])
+    assert (crf.decode, crf.decode_) == ("auto", expected)
+    assert (
+        CRF(features="names", decode="viterbi").fit([["Ann", "Lee", "slept"]], [labels]).decode_ == "viterbi"
+    )
+    assert len(crf.predict([["Ann", "slept"]])[0]) == 2
+
+
+@pytest.mark.parametrize("decode", ["marginal", "f1", "best", 1])
+def test_what_no_model_decodes_by(decode: Any) -> None:
+    X, y = corpus()
+    with pytest.raises(ArgumentError, match="expected one of 'viterbi', 'spans', 'auto'"):
+        CRF(decode=decode).fit(X, y)

@@ -90,7 +90,15 @@ def test_batches(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"threshold": 0.05}, {"decode": "viterbi"}, {"decode": "f1"}, {"scheme": "bio"}]
+    "options",
+    [
+        {},
+        {"threshold": 0.05},
+        {"decode": "viterbi"},
+        {"decode": "spans"},
+        {"decode": "f1"},
+        {"scheme": "bio"},
+    ],
 )
 def test_spans(client: TestClient, options: dict[str, Any]) -> None:
     answer = ask(client, "/spans", text=TEXT, **options)

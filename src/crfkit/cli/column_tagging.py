@@ -36,7 +36,7 @@ def find_column_tagger(
     """What tags the file natively; None where model, options or the form of the output ask for the general code."""
     from crfkit.models import ColumnTagger
 
-    other = options["spans"] or options["decode"] not in (None, "viterbi")
+    other = options["spans"] or (options["decode"] or tagger.crf.decode_) != "viterbi"
     asked = details._replace(labels_only=False) != PLAIN or other
     if asked or write is not write_column_form or options["allowed_column"] is not None:
         return None

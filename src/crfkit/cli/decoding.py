@@ -29,7 +29,7 @@ def decode_examples(
         if details.posterior:
             found = _by_marginals(model, X, marginals, details, allowed)
         elif details.nbest is None and not details.probability and not details.scores:
-            predicted = model.predict(X, decode=decode or "viterbi", allowed=allowed)
+            predicted = model.predict(X, decode=decode, allowed=allowed)
             found = [[LabelSequence(labels)] for labels in predicted]
         else:
             found = _by_score(model, X, details, allowed)

@@ -132,4 +132,5 @@ def estimator_of(features: Template | str | None, options: dict[str, Any], clien
         n_threads=options["threads"],
         resources=open_resources(options["resources"]),
         hash_bits=options["hash_bits"],
+        decode=options["decode"],
     )

@@ -40,7 +40,7 @@ def evaluate(
     examples: Iterable[Example],
     *,
     allow_unknown: bool = False,
-    decode: str = "viterbi",
+    decode: str | None = None,
     scored: "tuple[list[list[str]], list[list[Span]]] | None" = None,
 ) -> "Evaluation":
     """Compare the labels of a file with those that the model gives.
@@ -128,7 +128,7 @@ def is_treebank(path: Path) -> bool:
     "--decode",
     type=click.Choice(DECODINGS),
     help="How to choose the labels that are compared: the best ones of a sequence together, each by its own probability "
-    "(marginal), or those of the spans with the highest expected F1.  [default: viterbi]",
+    "(marginal), those of likely spans (spans), or of the spans with the highest expected F1.  [default: as the model says]",
 )
 @allowed_column_option
 @columns_option
@@ -190,9 +190,7 @@ def _label_report(
     display.stage(f"tagging {file}", "sequences")
     scored: tuple[list[list[str]], list[list[Span]]] | None = ([], []) if spans else None
     examples = display.count(examples)
-    report = evaluate(
-        tagger.crf, examples, allow_unknown=allow_unknown, decode=decode or "viterbi", scored=scored
-    )
+    report = evaluate(tagger.crf, examples, allow_unknown=allow_unknown, decode=decode, scored=scored)
     text = str(report)
     if scored is not None:
         text += f"\n\n{span_precision_recall(*scored)}\n\n{span_calibration(*scored)}"

@@ -35,6 +35,12 @@ hash_option = click.option(
     metavar="N",
     help="Know features by 2^N buckets of their names, which bounds memory; those of one bucket share weights.",
 )
+decode_option = click.option(
+    "--decode",
+    type=click.Choice(("viterbi", "spans", AUTO)),
+    help="How the model chooses labels: the best ones of a sequence together (viterbi), those of likely spans (spans), or "
+    "the latter where the labels are those of spans (auto).  [default: the preset's, else viterbi]",
+)
 l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 
 

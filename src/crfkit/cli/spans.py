@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crfkit.models import CRF
     from crfkit.structures import Span
 
-DECODINGS = ("viterbi", "marginal", "f1")
+DECODINGS = ("viterbi", "marginal", "spans", "f1")
 _TEXT = "# text = "  # a comment that has the text of a sequence, as in CoNLL-U
 
 
@@ -36,7 +36,9 @@ class SpanOptions(NamedTuple):
                 _check_decode(details)
             return
         if self.decode == "marginal":
-            raise UnsupportedError("--decode marginal is about labels, expected viterbi or f1 with --spans")
+            raise UnsupportedError(
+                "--decode marginal is about labels, expected viterbi, spans or f1 with --spans"
+            )
         given = [name for name, value in details._asdict().items() if value != getattr(PLAIN, name)]
         if form is not None:
             given.append("format")

@@ -120,7 +120,7 @@ def tag_columns(
     "--decode",
     type=click.Choice(DECODINGS),
     help="How to choose labels, or spans: the best labels of a sequence together, each label by its own probability "
-    "(marginal), or the spans with the highest expected F1.  [default: viterbi]",
+    "(marginal), likely spans (spans), or the spans with the highest expected F1.  [default: as the model says]",
 )
 @click.option("--json", is_flag=True, help="With --spans: one JSON object for each sequence.")
 @separator_option

@@ -17,6 +17,17 @@ from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 
 MOST_THREADS = 4096
 LARGEST_WEIGHT = 1e15  # of a sequence: sums of more leave single precision
+DEFAULT_DECODING = "viterbi"
+MODEL_DECODINGS = ("viterbi", "spans", AUTO)  # those that answer for one sequence whatever else is asked
+
+
+def check_model_decoding(decode: object) -> None:
+    """Refuse what no model decodes by where it is asked for nothing else."""
+    if decode not in MODEL_DECODINGS:
+        beside = "; 'marginal' and 'f1' are for predict(X, decode=…)" if decode in ("marginal", "f1") else ""
+        raise ArgumentError(
+            f"decode is {decode!r}, expected one of {', '.join(map(repr, MODEL_DECODINGS))}{beside}"
+        )
 
 
 def check_optimizer(given: Any, l1: Any) -> Any:

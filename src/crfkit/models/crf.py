@@ -89,6 +89,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
     random_state : the default seed of `sample`
     hash_bits : None: features are known by their names. A number from 1 to 30: by the bucket of their name, of 2^hash_bits;
         those of one bucket share their weights, and memory is bounded whatever features the data have
+    decode : how `predict` and `score` choose labels: "viterbi", "spans" (see `predict`), or "auto": "spans" where the labels
+        are those of spans (B-PER, I-PER, …), otherwise "viterbi"
 
     Attributes
     ----------
@@ -139,6 +141,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         random_state: RandomState = None,
         resources: Mapping[str, Resource | MissingResource] | None = None,
         hash_bits: int | None = None,
+        decode: str | None = None,
     ) -> None:
         given = {
             "structure": structure,
@@ -150,6 +153,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
             "facets": facets,
             "tag_dictionary": tag_dictionary,
             "hash_bits": hash_bits,
+            "decode": decode,
         }
         used = complete_parameters(features, given)
         self.structure: SequenceStructure = used["structure"]
@@ -166,6 +170,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         self.random_state = random_state
         self.resources = resources
         self.hash_bits = hash_bits
+        self.decode: str = used["decode"]
 
     def fit(
         self,

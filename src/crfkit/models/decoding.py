@@ -3,8 +3,9 @@
     viterbi     the label sequence with the highest score: most sequences right as a whole
     marginal    at each position the label with the highest marginal: most positions right
     f1          the spans with the highest expected F1 over all sequences, as labels
+    spans       the spans with the highest Σ (probability − 0.3) in each sequence, as labels
 
-The last two choose part by part, so what they choose may be no label sequence of a constrained model. Such a sequence gets
+The last three choose part by part, so what they choose may be no label sequence of a constrained model. Such a sequence gets
 the existing one with the highest sum of marginals, or its best one.
 """
 
@@ -20,7 +21,8 @@ from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.span_questions import find_spans
 from crfkit.structures import Span, SpanLabels, segment_labels
 
-DECODINGS = ("viterbi", "marginal", "f1")
+DECODINGS = ("viterbi", "marginal", "f1", "spans")
+SPAN_DECODINGS = ("f1", "spans")
 
 
 def check_decoding(decode: object) -> None:
@@ -30,7 +32,7 @@ def check_decoding(decode: object) -> None:
 
 
 def decode_labels(ask: EncodedInput, decode: str, spans: SpanLabels | None) -> list[list[Any]]:
-    """The labels of each sequence; `spans` says how labels are read as spans, for "f1"."""
+    """The labels of each sequence; `spans` says how labels are read as spans, for "f1" and "spans"."""
     with ask.explain_impossible():
         return ask.model.decode(decode_ids(ask, decode, spans), ask.dataset)
 
@@ -44,9 +46,9 @@ def decode_ids(ask: EncodedInput, decode: str, spans: SpanLabels | None = None) 
     if decode == "marginal":
         marginals = ask.model.read_marginals(ask.answerer.marginals(ask.design, ask.n_threads))
         return _repair(ask, marginals.argmax(axis=1).astype(np.int32), marginals)
-    if decode == "f1":
+    if decode in SPAN_DECODINGS:
         assert spans is not None
-        return _repair(ask, _write_spans(ask, spans), None)
+        return _repair(ask, _write_spans(ask, spans, decode), None)
     return ask.answerer.decode(ask.design, ask.n_threads)
 
 
@@ -77,13 +79,13 @@ def _find_impossible(ask: EncodedInput, ids: Int32s) -> Bools:
     return impossible
 
 
-def _write_spans(ask: EncodedInput, labels: SpanLabels) -> Int32s:
-    """The labels [T] of the spans with the highest expected F1; −1 where there is no such label."""
+def _write_spans(ask: EncodedInput, labels: SpanLabels, decode: str) -> Int32s:
+    """The labels [T] of the spans that a decoding chooses; −1 where there is no such label."""
     number = {label: b for b, label in enumerate(ask.model.labels.classes)}
     scheme = ask.model.written_scheme(labels.scheme)
     ids = np.full(int(ask.ptr[-1]), number.get("O", -1), np.int32)
     for (begin, _), found in zip(
-        pairwise(ask.ptr.tolist()), find_spans(ask, labels, None, "f1"), strict=True
+        pairwise(ask.ptr.tolist()), find_spans(ask, labels, None, decode), strict=True
     ):
         before: Span | None = None
         for span in found:

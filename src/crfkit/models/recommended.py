@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from crfkit.features import recommend_encoding
+from crfkit.models.checks import DEFAULT_DECODING
 from crfkit.models.kinds import KINDS
 from crfkit.models.settings import DEFAULT_CHAIN, DEFAULT_OPTIMIZER
-from crfkit.optimizers import AdaGrad
+from crfkit.optimizers import AUTO, AdaGrad
 from crfkit.structures import Chain
 
 STANDARD: Mapping[str, Any] = MappingProxyType(
@@ -27,6 +28,7 @@ STANDARD: Mapping[str, Any] = MappingProxyType(
         "min_count": 1,
         "facets": None,
         "tag_dictionary": None,
+        "decode": DEFAULT_DECODING,
     }
 )
 """The parameters of a `CRF` without a preset."""
@@ -35,7 +37,7 @@ _OPTIONAL = [name for name, value in STANDARD.items() if value is None]  # False
 
 RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "names": MappingProxyType({"l2": {"default": 1.0, "character": 0.1}}),
+        "names": MappingProxyType({"l2": {"default": 1.0, "character": 0.1}, "decode": AUTO}),
         "morphology": MappingProxyType(
             {
                 "structure": Chain(bigrams="observed", unseen="soft"),

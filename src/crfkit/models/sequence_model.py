@@ -10,12 +10,12 @@ import numpy.typing as npt
 from crfkit.arrays import Float64s
 from crfkit.counts import check_count
 from crfkit.data import SequenceFrame
-from crfkit.evaluation import MetricFunction, as_score, read_metric
+from crfkit.evaluation import MetricFunction, as_score, read_metric, scheme_of
 from crfkit.features import Encoder, FeatureMap
 from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import count_threads, make_generator, read_sample_weight
-from crfkit.models.decoding import check_decoding, decode_labels
+from crfkit.models.decoding import SPAN_DECODINGS, check_decoding, decode_labels
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
@@ -26,6 +26,7 @@ from crfkit.models.frame_input import read_examples, read_positions
 from crfkit.models.kinds import kind_of
 from crfkit.models.settings import RandomState
 from crfkit.models.span_questions import find_spans
+from crfkit.optimizers import AUTO
 from crfkit.structures import SequenceStructure, Span, SpanLabels, Threshold
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class SequenceModel(Estimator, Generic[Label]):
 
     n_threads: int | None
     random_state: RandomState
+    decode: str
     _model: ChainModel
     _answerer: Answerer  # the weights as the native core holds them
 
@@ -63,6 +65,13 @@ class SequenceModel(Estimator, Generic[Label]):
     def structure_(self) -> SequenceStructure:
         """The structure with what training fixed: its bigrams, as a `Bigrams` of the labels."""
         return self._get_model().trained_structure
+
+    @property
+    def decode_(self) -> str:
+        """How `predict` chooses labels where `decode` is not given: "viterbi" or "spans"; `decode` is this, or "auto"."""
+        if self.decode != AUTO:
+            return self.decode
+        return "viterbi" if scheme_of(self.classes_) is None else "spans"
 
     @property
     def n_features_(self) -> int:
@@ -105,17 +114,19 @@ class SequenceModel(Estimator, Generic[Label]):
         return self._get_model().potentials.encoder
 
     def predict(
-        self, X: Sequences, *, decode: str = "viterbi", allowed: Allowed = None
+        self, X: Sequences, *, decode: str | None = None, allowed: Allowed = None
     ) -> "list[list[Label]]":
         """The labels of each sequence; `allowed` as in `fit`.
 
+            decode=None         as the model says, `decode_`
             decode="viterbi"    the label sequence with the highest score
             decode="marginal"   at each position the label with the highest marginal: the most labels right, as expected
+            decode="spans"      those of the spans, none overlapping, with the highest Σ (probability − 0.3)
             decode="f1"         those of the spans with the highest expected F1 over X, as `predict_spans` finds them
 
         A sequence whose labels, chosen so, break a constraint gets the best ones that do not.
         """
-        check_decoding(decode)
+        decode = self._find_decoding(decode)
         return decode_labels(self._ask(X, allowed), decode, self._read_spans(decode))
 
     def predict_marginals(self, X: Sequences, *, allowed: Allowed = None) -> list[Float64s]:
@@ -140,8 +151,11 @@ class SequenceModel(Estimator, Generic[Label]):
         """The spans (entities, chunks) of each sequence, sorted, with their exact probabilities under the model.
 
             decode=None        all with a probability of at least `threshold` (0.5), also those outside of the best labels
-            decode="viterbi"   those of the best labels, as `predict` gives them
+            decode="viterbi"   those of the label sequence with the highest score
+            decode="spans"     those, none overlapping, with the highest Σ (probability − 0.3) in each sequence
             decode="f1"        those, none overlapping, with the highest expected F1 over X
+
+        `decode=crf.decode_` gives the spans of the labels that `predict` gives.
 
         "auto" is 0.5 without `decode`. With `decode` it leaves none out, as None does; a number leaves out those below it.
         `scheme` says how labels are read: "bio", "iob1", "iobes",
@@ -256,7 +270,7 @@ class SequenceModel(Estimator, Generic[Label]):
         *,
         allowed: Allowed = None,
         metric: str | MetricFunction | None = None,
-        decode: str = "viterbi",
+        decode: str | None = None,
     ) -> float:
         """F1 of spans where the labels are those of spans, otherwise accuracy; another `metric` as for `fit`.
 
@@ -266,7 +280,7 @@ class SequenceModel(Estimator, Generic[Label]):
         the score is the share of right labels among those that are known.
         """
         given = read_metric(metric)
-        check_decoding(decode)
+        decode = self._find_decoding(decode)
         X, y, sample_weight = read_examples(X, y, sample_weight, as_text=self._reads_text())
         X, y = self._read_labels(X, y)
         ask = self._ask(X, allowed)
@@ -277,9 +291,16 @@ class SequenceModel(Estimator, Generic[Label]):
         options = {} if weights is None else {"sample_weight": weights.tolist()}
         return as_score(figure(gold, ask.model.convert_outputs(predicted, ask.dataset), **options))
 
+    def _find_decoding(self, decode: str | None) -> str:
+        """The decoding that is asked for, or else that of the model."""
+        if decode is None:
+            return self.decode_
+        check_decoding(decode)
+        return decode
+
     def _read_spans(self, decode: str) -> SpanLabels | None:
         """How labels are read as spans, where a decoding is about these."""
-        if decode != "f1":
+        if decode not in SPAN_DECODINGS:
             return None
         structure = self.structure_
         return kind_of(structure).read_spans(structure, self.classes_, None)

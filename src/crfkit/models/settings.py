@@ -35,7 +35,14 @@ from crfkit.features import (
     list_facet_names,
     preset,
 )
-from crfkit.models.checks import check_flag, check_optimizer, check_strength, count_threads
+from crfkit.models.checks import (
+    DEFAULT_DECODING,
+    check_flag,
+    check_model_decoding,
+    check_optimizer,
+    check_strength,
+    count_threads,
+)
 from crfkit.models.files import resource_file, settings_file
 from crfkit.models.files.file_arrays import current_names, hash_bits_of, setting
 from crfkit.models.kinds import StructureKind, kind_of
@@ -83,6 +90,7 @@ class CRFSettings:
     n_threads: int | None = None
     random_state: RandomState = None
     hash_bits: int | None = None
+    decode: str = DEFAULT_DECODING
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
@@ -114,6 +122,7 @@ class CRFSettings:
                 f"tag_dictionary is {dictionary!r}, expected True, None or a crfkit.TagDictionary"
             )
         check_resources(self.resources)
+        check_model_decoding(self.decode)
         count_threads(self.n_threads)
 
     def least_count(self, n_positions: int) -> int:
@@ -173,6 +182,7 @@ class CRFSettings:
             "tag_dictionary": settings_file.name_or_listed(self.tag_dictionary),
             "resources": resource_file.to_json(resources),
             **({} if self.hash_bits is None else {"hash_bits": int(self.hash_bits)}),
+            **({} if self.decode == DEFAULT_DECODING else {"decode": self.decode}),
         }
 
     @classmethod
@@ -193,6 +203,7 @@ class CRFSettings:
             tag_dictionary=settings_file.dictionary_from_json(settings, learned.dictionary),
             resources=learned.resources or None,
             hash_bits=hash_bits_of(settings),
+            decode=settings_file.decoding_from_json(settings),
         )
 
 

@@ -31,7 +31,7 @@ class LabelResults:
     ]  # marginal of each gold label; 0 for one that the model does not know
     evaluation: Evaluation
     gold_spans: list[list[Span]]  # empty lists where labels are not those of spans
-    predicted_spans: list[list[Span]]  # of the best labels
+    predicted_spans: list[list[Span]]  # of the predicted labels
     faint_spans: list[list[Span]]  # all from a probability of FAINT on
     allowed: Any = None
 
@@ -93,7 +93,7 @@ def ask_labels(
         [some for _, some in marginals],
         evaluation,
         [spans(labels) for labels in gold] if scored else nothing,
-        model.predict_spans(X, decode="viterbi", allowed=allowed) if scored else nothing,
+        model.predict_spans(X, decode=model.decode_, allowed=allowed) if scored else nothing,
         model.predict_spans(X, FAINT, allowed=allowed) if scored else nothing,
         allowed,
     )

@@ -78,8 +78,8 @@ def probabilities(results: LabelResults) -> Section:
             results.gold_spans,
             results.likely_spans,
             "spans",
-            decoded=("best labels", results.evaluation.spans.overall),
-            beyond=f"all spans from a probability of {LEAST} on are counted, also those outside the best labels",
+            decoded=("predicted labels", results.evaluation.spans.overall),
+            beyond=f"all spans from a probability of {LEAST} on are counted, also those outside the predicted labels",
         )
     # Every position is a span of its own.
     gold = [[(i, i + 1, label) for i, label in enumerate(labels)] for labels in results.gold]

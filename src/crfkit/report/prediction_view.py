@@ -18,19 +18,21 @@ from crfkit.structures import Span, Threshold
 OUTSIDE = "O"
 
 
-def show(model: Any, X: Any, *, threshold: Threshold = "auto", decode: str | None = "viterbi") -> View:
+def show(model: Any, X: Any, *, threshold: Threshold = "auto", decode: str | None = "auto") -> View:
     """What a model predicts, to look at: spans or labels of a `CRF`, words of a `WordSegmenter`, trees of a `Parser` or a
     `Pipeline`.
 
-    X is what `predict` takes; a text for a pipeline. `threshold` and `decode` say which spans, as for `CRF.predict_spans`.
+    X is what `predict` takes; a text for a pipeline. `threshold` and `decode` say which spans, as for `CRF.predict_spans`;
+    "auto": those of the labels that `predict` gives.
 
-    >>> crf = CRF(features="names").fit([["Ann", "saw", "Rome"]], [["B-PER", "O", "B-LOC"]])
+    >>> crf = CRF(features="names", l2=0.01).fit([["Ann", "saw", "Rome"]], [["B-PER", "O", "B-LOC"]])
     >>> print(show(crf, [["Ann", "slept"]]))  # doctest: +ELLIPSIS
     [Ann PER 0...] slept
     """
     if isinstance(model, CRF):
         if scheme_of(model.classes_) is not None:
-            return show_spans(X, model.predict_spans(X, threshold, decode=decode))
+            chosen = model.decode_ if decode == "auto" else decode
+            return show_spans(X, model.predict_spans(X, threshold, decode=chosen))
         return show_labels(X, *_with_probabilities(model, X))
     if isinstance(model, WordSegmenter):
         words = model.predict(X)
@@ -215,7 +217,7 @@ def _bracketed(words: str, label: Hashable, sure: float | None) -> str:
 
 
 def _with_probabilities(crf: CRF[Any], X: Any) -> tuple[list[list[Any]], list[list[float]]]:
-    """The best labels, and the probability of each."""
+    """The predicted labels, and the probability of each."""
     labels = crf.predict(X)
     ids = {label: k for k, label in enumerate(crf.classes_)}
     tables = crf.predict_marginals(X)

@@ -157,8 +157,10 @@ class LabelStudio:
 async def ask_spans(
     asking: Asking, version: Version, texts: list[str], *, large: bool
 ) -> list[list[dict[str, Any]]]:
-    """The spans of the best labels of each text, with their probabilities and characters."""
-    question = Question("spans", decode="viterbi" if isinstance(version.model, ServedCRF) else None)
+    """The spans of the predicted labels of each text, with their probabilities and characters."""
+    question = Question(
+        "spans", decode=version.model.crf.decode_ if isinstance(version.model, ServedCRF) else None
+    )
     documents = await asking.read_given(version, question, Given("texts", texts), large=large)
     answers = iter(await asking.ask(version, question, [item for document in documents for item in document]))
     return [

@@ -4,7 +4,7 @@ from typing import Any
 
 from crfkit import __version__
 from crfkit.serve.limits import Limits
-from crfkit.serve.question import LEAST, SCHEMES
+from crfkit.serve.question import DECODINGS, LEAST, SCHEMES
 
 Schema = dict[str, Any]
 
@@ -56,8 +56,8 @@ def _questions(limits: Limits) -> dict[str, Any]:
                     "description": "spans with at least this probability (0.5)",
                 },
                 "decode": {
-                    "enum": ["viterbi", "f1"],
-                    "description": "those of the best labels, or of the best F1",
+                    "enum": list(DECODINGS),
+                    "description": "those of the best labels, those that gain most each, or those of the best F1",
                 },
                 "scheme": {
                     "enum": list(SCHEMES),

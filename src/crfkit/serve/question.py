@@ -10,7 +10,7 @@ from crfkit.serve.limits import Limits
 
 LEAST = 0.001  # threshold: below it there would be very many spans
 QUESTIONS = ("tag", "spans", "nbest", "explain", "parse")
-DECODINGS = ("viterbi", "f1")
+DECODINGS = ("viterbi", "spans", "f1")
 SCHEMES = ("bio", "iob1", "iobes", "bilou", "bmes", "plain")
 
 _NOT_OPTIONS = {"model", *FORMS}
@@ -23,7 +23,7 @@ class Question:
     name: str
     probabilities: bool = False  # tag: of each label; parse: of tags and arcs
     threshold: float | None = None  # spans: the least probability; None: the default of the library
-    decode: str | None = None  # spans: "viterbi" or "f1"; parse: "best" or "mbr"
+    decode: str | None = None  # spans: one of `DECODINGS`; parse: "best" or "mbr"
     scheme: str | None = None  # spans: how labels are read
     n: int = 3  # nbest
     sentence: int = 0  # explain: which sentence of the first document

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.errors import FileFormatError
+from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import (
     PRESETS,
     WITH_LABELS,
@@ -17,6 +17,7 @@ from crfkit.features import (
     is_facet_name,
     preset,
 )
+from crfkit.models.checks import DEFAULT_DECODING, check_model_decoding
 from crfkit.models.files.file_arrays import setting
 from crfkit.optimizers import AUTO, OPTIMIZERS, optimizer_named
 from crfkit.structures import Bigrams, Chain
@@ -137,3 +138,13 @@ def dictionary_from_json(settings: dict[str, Any], dictionary: TagDictionary | N
     if bool(kind) != (dictionary is not None) or kind not in (None, False, True, _LISTED):
         raise FileFormatError("its tag dictionary and its setting 'tag_dictionary' do not go together")
     return dictionary if kind == _LISTED else kind
+
+
+def decoding_from_json(settings: dict[str, Any]) -> str:
+    """How the model chooses labels; files that do not say so are of models that choose by Viterbi."""
+    decode = settings.get("decode", DEFAULT_DECODING)
+    try:
+        check_model_decoding(decode)
+    except ArgumentError as error:
+        raise FileFormatError(f"its setting {error}") from None
+    return str(decode)
