@@ -1,4 +1,4 @@
-"""`python -m benchmarks.chain`: crfkit beside python-crfsuite on CoNLL-2000; a table in benchmarks/results/.
+"""`python -m benchmarks.chain`: crfkit beside python-crfsuite; a table in benchmarks/results/.
 
 Both toolkits get the same Python lists, minimise the same objective and make the same number of iterations,
 one after another in fresh processes. ``--quick`` is a smoke test on a part of the data.

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.adapters import Clock, Settings, adapter
 from benchmarks.memory import peak_mb, restart_peak_mb
-from benchmarks.tasks import CHUNK, TASKS, load
+from benchmarks.tasks import TASKS, load
 from crfkit.evaluation import accuracy, span_report
 
 Outcome = dict[str, Any]
@@ -115,7 +115,7 @@ def tag(job: Job) -> Outcome:
         "cpu": min(cpu for cpu, _ in passes),
         "wall": min(wall for _, wall in passes),
         "accuracy": accuracy(y, predicted),
-        "f1": span_report(y, predicted, "IOB2").overall.f1 if task.label_column == CHUNK else None,
+        "f1": span_report(y, predicted, "IOB2").overall.f1 if task.has_spans else None,
     }
 
 

@@ -20,7 +20,7 @@ FIGURES: tuple[tuple[str, str, str, bool | None], ...] = (
     ("model file, MB", "model_mb", ".1f", False),
     ("objective after {iterations} iterations", "objective", ",.2f", None),
     ("token accuracy, %", "accuracy", ".2%", None),
-    ("chunk F1, %", "f1", ".2%", None),
+    ("span F1, %", "f1", ".2%", None),
 )
 
 
@@ -39,7 +39,7 @@ def markdown(results: dict[str, Any]) -> str:
 
 def _machine(machine: dict[str, Any]) -> str:
     return (
-        f"CoNLL-2000, {machine['processor']}, {machine['cores']} cores, Python {machine['python']}; "
+        f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}; "
         "best of repeats; one thread: CPU seconds, two threads: seconds by the wall clock; "
         "in brackets: how many times better than python-crfsuite."
     )
@@ -93,7 +93,7 @@ def _optimum(name: str, rows: list[Row]) -> str:
         ("iterations", "iterations", "d"),
         ("`fit`, seconds", "fit_seconds", ".1f"),
         ("token accuracy, %", "accuracy", ".3%"),
-        ("chunk F1, %", "f1", ".2%"),
+        ("span F1, %", "f1", ".2%"),
     )
     return grid(head, ([title, *(_written(row[key], how) for row in rows)] for title, key, how in figures))
 

@@ -1,6 +1,6 @@
-"""The tasks of the chain benchmark: which columns of CoNLL-2000, which features, which penalty.
+"""The tasks of the chain benchmark: which columns of which corpus, which features, which penalty.
 
-Every task turns sentences (rows ``(word, part of speech, chunk)``) into what a user hands to a toolkit:
+Every task turns sentences (rows ``(word, part of speech, chunk or name)``) into what a user hands to a toolkit:
 ``X[sentence][position]`` is a list of feature strings, ``y[sentence][position]`` is a label. Strings are made afresh
 at each position, as the code of a user makes them, so no toolkit gains from objects that happen to be shared.
 """
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from benchmarks.corpora import corpus_path
 from crfkit.data import read_columns
@@ -20,6 +21,21 @@ Features = list[list[list[str]]]  # [N][T] lists of feature strings
 Labels = list[list[str]]  # [N][T]
 
 WORD, TAG, CHUNK = 0, 1, 2
+NAME = CHUNK  # of CoNLL-2002
+
+
+class Corpus(NamedTuple):
+    """Two column files, to train on and to tag: "test" may be a validation set."""
+
+    folder: str
+    files: dict[str, str]  # by split
+    n_sentences: dict[str, int]
+
+
+CONLL2000 = Corpus("conll2000", {"train": "train.txt", "test": "test.txt"}, {"train": 8936, "test": 2012})
+SPANISH_NAMES = Corpus(
+    "conll2002", {"train": "esp.train", "test": "esp.testa"}, {"train": 8323, "test": 1915}
+)
 
 # Each template is a conjunction of (column, offset), as in CRFsuite's and CRF++'s examples of chunking.
 CHUNK_TEMPLATES: tuple[tuple[tuple[int, int], ...], ...] = (
@@ -98,7 +114,7 @@ def tag_features(rows: list[Row]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Task:
-    """A column of CoNLL-2000 to be predicted from a feature set, and the objective f(w) = NLL + ½·l2·|w|²."""
+    """A column of a corpus to be predicted from a feature set, and the objective f(w) = NLL + ½·l2·|w|²."""
 
     name: str
     title: str
@@ -107,6 +123,12 @@ class Task:
     l2: float
     all_possible_transitions: bool  # every pair of labels has a weight (else only the pairs seen in training)
     gap_iterations: int  # enough for every toolkit to come within a relative 1e-4 of the optimum
+    corpus: Corpus = CONLL2000
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether labels are B-…, I-… and O."""
+        return self.label_column != TAG
 
 
 TASKS = {
@@ -116,21 +138,30 @@ TASKS = {
             "chunk", "chunking, CRFsuite's example features, 22 labels", chunk_features, CHUNK, 2.0, True, 180
         ),
         Task("tag", "part-of-speech tagging, 44 labels", tag_features, TAG, 2.0, True, 180),
+        Task(
+            "names",
+            "Spanish names, words and affixes, 9 labels",
+            tag_features,
+            NAME,
+            2.0,
+            False,
+            180,
+            SPANISH_NAMES,
+        ),
         Task("crfpp", "chunking, CRF++'s example template, 22 labels", crfpp_features, CHUNK, 1.0, False, 0),
     )
 }
-N_SENTENCES = {"train": 8936, "test": 2012}
 
 
-def sentences(split: str, part: float = 1.0) -> list[list[Row]]:
+def sentences(split: str, part: float = 1.0, corpus: Corpus = CONLL2000) -> list[list[Row]]:
     """The first `part` of a split, "train" or "test"."""
-    sequences = read_columns(corpus_path("conll2000", f"{split}.txt"), comment=None)
-    return [sequence.rows for sequence in islice(sequences, round(part * N_SENTENCES[split]))]
+    sequences = read_columns(corpus_path(corpus.folder, corpus.files[split]), comment=None)
+    return [sequence.rows for sequence in islice(sequences, round(part * corpus.n_sentences[split]))]
 
 
 def load(task: Task, split: str, part: float = 1.0) -> tuple[Features, Labels]:
     """The first `part` of a split as the Python lists that every toolkit is given."""
-    rows_of_sentences = sentences(split, part)
+    rows_of_sentences = sentences(split, part, task.corpus)
     X = [task.extract(rows) for rows in rows_of_sentences]
     y = [[row[task.label_column] for row in rows] for rows in rows_of_sentences]
     return X, y
