@@ -24,9 +24,6 @@ void fill(const Layout& layout, const Design& design, Block& block) {
                                       0);
     block.rows = invert(design.rows, block.first_position, block.last_position, scratch);
     block.entries = invert(design.entries, block.first_position, block.last_position, scratch);
-    block.entry_labels.resize(block.entries.n());
-    for (std::int64_t i = 0; i < block.entries.n(); ++i)
-        block.entry_labels[i] = layout.pair_labels[block.entries.ids[i]];
     if (design.arcs.ptr.size() == 0) return;
     block.own.assign(static_cast<std::size_t>(block.last_position - block.first_position), -1);
     for (std::int64_t t = block.first_position; t < block.last_position; ++t)
@@ -85,6 +82,14 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, B
     cut_ranges(blocks, &Block::entries, static_cast<std::int64_t>(layout.pair_labels.size()),
                &Block::entry_ranges);
     cut_ranges(blocks, &Block::arcs, layout.n_arc_features(), &Block::arc_ranges);
+    parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, [&](std::int64_t i, int) {
+        Block& block = blocks[i];
+        block.rows = sort_by_length(block.rows, block.row_ranges);
+        block.entries = sort_by_length(block.entries, block.entry_ranges);
+        block.entry_labels.resize(block.entries.n());
+        for (std::int64_t k = 0; k < block.entries.n(); ++k)
+            block.entry_labels[k] = layout.pair_labels[block.entries.ids[k]];
+    });
     return blocks;
 }
 

@@ -1,5 +1,7 @@
 #include "data/design.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -185,6 +187,30 @@ Inverted invert(const ActiveIds& active, std::int64_t first, std::int64_t last,
             if (valued) out.values[place] = active.values[i];
         }
     std::fill(scratch.begin(), scratch.end(), 0);
+    return out;
+}
+
+Inverted sort_by_length(const Inverted& lists, const std::vector<std::int64_t>& ranges) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(lists.n()));
+    std::iota(order.begin(), order.end(), 0);
+    const auto length = [&](std::int64_t list) { return lists.ptr[list + 1] - lists.ptr[list]; };
+    for (std::size_t r = 0; r + 1 < ranges.size(); ++r)
+        std::stable_sort(order.begin() + ranges[r], order.begin() + ranges[r + 1],
+                         [&](std::int64_t a, std::int64_t b) { return length(a) < length(b); });
+    Inverted out;
+    out.ids.resize(lists.ids.size());
+    out.ptr.resize(lists.ptr.size());
+    out.positions.resize(lists.positions.size());
+    out.values.resize(lists.values.size());
+    out.ptr[0] = 0;
+    for (std::int64_t k = 0; k < lists.n(); ++k) {
+        const std::int64_t list = order[k], first = lists.ptr[list], n = length(list);
+        out.ids[k] = lists.ids[list];
+        out.ptr[k + 1] = out.ptr[k] + n;
+        std::copy_n(lists.positions.data() + first, n, out.positions.data() + out.ptr[k]);
+        if (lists.values.size() > 0)
+            std::copy_n(lists.values.data() + first, n, out.values.data() + out.ptr[k]);
+    }
     return out;
 }
 

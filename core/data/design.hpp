@@ -108,6 +108,10 @@ struct Inverted {
     }
 };
 
+// Puts the lists ranges[r]..ranges[r+1]−1 of each range into the order of their lengths: loops over lists of
+// the same length end when the processor expects it.
+Inverted sort_by_length(const Inverted& lists, const std::vector<std::int64_t>& ranges);
+
 // `scratch` has a 0 for every id that may fire.
 Inverted invert(const ActiveIds& active, std::int64_t first, std::int64_t last,
                 std::vector<std::int32_t>& scratch);
