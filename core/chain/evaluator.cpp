@@ -97,28 +97,20 @@ void Evaluator<Real>::run_block(std::size_t i, std::size_t slot_number, std::siz
     Slot& slot = slots_[slot_number];
     std::vector<Workspace<Real>>& work = work_[worker];
     const std::int64_t first = block.first_sequence, last = block.last_sequence;
-    slot.residuals.resize((block.last_position - block.first_position) * tables_.stride);
-    slot.own_residuals.assign(block.n_own * table_size(), 0);
-    slot.ends.clear(layout_.n_labels);
-    slot.transitions.clear(layout_.n_labels, tables_.stride);
+    slot.clear(block, layout_.n_labels, tables_.stride);
     Pace pace;
-    std::vector<Run> waiting;  // plain sequences; sums over transitions are taken in the order of sequences
-    const auto run_waiting = [&] {
-        run_plain(waiting, work);
-        waiting.clear();
-    };
+    std::vector<std::int64_t> plain;
     for (std::int64_t n = first; n < last; ++n) {
-        const std::int64_t begin = design_.sequence_ptr[n], n_positions = design_.sequence_ptr[n + 1] - begin;
-        const Run run{block, slot, n, begin, n_positions, gold_.weights[n], true};
+        const Run run = run_of(block, slot, n);
+        const std::int64_t n_positions = run.n_positions;
         losses_[n] = 0;
         if (n_positions == 0) continue;
-        pace.work(4 * n_positions * table_size());
         if (is_plain(run)) {
-            waiting.push_back(run);
-            if (waiting.size() == work.size()) run_waiting();
+            plain.push_back(n);
+            losses_[n] = -score(run, plain_messages(run, work[0]).states, work[0]);
             continue;
         }
-        run_waiting();
+        pace.work(4 * n_positions * table_size());
         work[0].reserve(n_positions, tables_.stride, hessian_vector_);
         if (hessian_vector_) direction_.score(n, work[0].direction.data());
         if (hessian_vector_ && store_->holds(n)) {
@@ -129,22 +121,33 @@ void Evaluator<Real>::run_block(std::size_t i, std::size_t slot_number, std::siz
         }
         slot.ends.add_rows(residuals(run), n_positions, tables_.stride);
     }
-    run_waiting();
+    // Sequences of about the same length go side by side; their scores were taken in the order of the data,
+    // in which neighbours share features.
+    std::stable_sort(plain.begin(), plain.end(), [&](std::int64_t a, std::int64_t b) {
+        return run_of(block, slot, a).n_positions < run_of(block, slot, b).n_positions;
+    });
+    std::vector<Run> group;
+    for (const std::int64_t n : plain) {
+        group.push_back(run_of(block, slot, n));
+        pace.work(4 * group.back().n_positions * table_size());
+        if (group.size() < work.size() && n != plain.back()) continue;
+        run_plain(group, work);
+        group.clear();
+    }
     sums_.open(i, slot.sums);
 }
 
-// The same as run_sequence for sequences that need nothing but scaled messages, side by side.
+// The same as run_sequence for sequences that need nothing but scaled messages, side by side. They are
+// scored, and losses_ has −score(gold).
 template <class Real>
 void Evaluator<Real>::run_plain(std::span<const Run> runs, std::vector<Workspace<Real>>& work) {
-    if (runs.empty()) return;
     std::int64_t n_positions[kMostChains];
     Messages<Real> m[kMostChains];
-    double gold_scores[kMostChains], log_partitions[kMostChains];
+    double log_partitions[kMostChains];
     for (std::size_t k = 0; k < runs.size(); ++k) {
         n_positions[k] = runs[k].n_positions;
         work[k].reserve(n_positions[k], tables_.stride, false);
-        gold_scores[k] = score(runs[k], work[k]);
-        m[k] = messages(runs[k], work[k]);
+        m[k] = plain_messages(runs[k], work[k]);
     }
     tables_.kernels.sum_products(arcs_.table, static_cast<std::int32_t>(runs.size()), n_positions, m,
                                  log_partitions);
@@ -152,25 +155,18 @@ void Evaluator<Real>::run_plain(std::span<const Run> runs, std::vector<Workspace
         const double log_partition = use_messages(runs[k], m[k], log_partitions[k], work[k]);
         subtract_gold(runs[k]);
         runs[k].slot.ends.add_rows(residuals(runs[k]), n_positions[k], tables_.stride);
-        losses_[runs[k].n] = runs[k].weight * (log_partition - gold_scores[k]);
+        losses_[runs[k].n] = runs[k].weight * (log_partition + losses_[runs[k].n]);
     }
 }
 
 // Fills in the scores of a sequence. Returns that of its gold labels, 0 where some are unknown.
 template <class Real>
-double Evaluator<Real>::score(const Run& run, Workspace<Real>& work) {
-    Real* states = messages(run, work).states;
+double Evaluator<Real>::score(const Run& run, Real* states, Workspace<Real>& work) {
     scorer_.score(run.n, states);
     close_labels(design_.allowed, run.begin, run.n_positions, layout_.n_labels, tables_.stride, states);
     if (keeps(run.n)) store_->set(run.n, true);
     if (!gold_.complete(run.begin, run.begin + run.n_positions)) return 0.0;
     return gold_score(run, states, work);
-}
-
-template <class Real>
-void Evaluator<Real>::subtract_gold(const Run& run) {
-    for (std::int64_t t = 0; t < run.n_positions; ++t)
-        residuals(run)[t * tables_.stride + gold_.labels[run.begin + t]] -= static_cast<Real>(run.weight);
 }
 
 template <class Real>
@@ -188,7 +184,7 @@ void Evaluator<Real>::run_sequence(const Run& run, Workspace<Real>& work) {
     const std::int64_t first = run.begin, n_positions = run.n_positions;
     const bool safe = prepare_arcs(run, work) && !unsafe;
     const bool complete = gold_.complete(first, first + n_positions);
-    double loss = -score(run, work);
+    double loss = -score(run, messages(run, work).states, work);
     if (!complete || !safe || some_arcs_missing_)
         std::copy_n(messages(run, work).states, n_positions * S, work.scores.begin());
     loss += safe ? run_scaled(run, work) : run_in_log_space(run, work);

@@ -42,6 +42,13 @@ class Evaluator final : public BlockedEvaluator {
         Ends ends;
         TransitionSums<Real> transitions;
         BlockSums sums;
+
+        void clear(const Block& block, std::int32_t n_labels, std::int32_t stride) {
+            residuals.resize((block.last_position - block.first_position) * stride);
+            own_residuals.assign(block.n_own * n_labels * stride, 0);
+            ends.clear(n_labels);
+            transitions.clear(n_labels, stride);
+        }
     };
     // One sequence with all labels (first), or with those that its annotation allows.
     struct Run {
@@ -53,6 +60,10 @@ class Evaluator final : public BlockedEvaluator {
         Run allowed() const { return {block, slot, n, begin, n_positions, -weight, false}; }
     };
 
+    Run run_of(const Block& block, Slot& slot, std::int64_t n) const {
+        const std::int64_t begin = design_.sequence_ptr[n];
+        return {block, slot, n, begin, design_.sequence_ptr[n + 1] - begin, gold_.weights[n], true};
+    }
     double add_all(double* out, int n_threads);
     void open(std::size_t n_slots, std::size_t n_workers) override;
     void run_block(std::size_t i, std::size_t slot_number, std::size_t worker) override;
@@ -68,12 +79,21 @@ class Evaluator final : public BlockedEvaluator {
     }
     void run_plain(std::span<const Run> runs, std::vector<Workspace<Real>>& work);
     void run_sequence(const Run& run, Workspace<Real>& work);
-    double score(const Run& run, Workspace<Real>& work);
-    void subtract_gold(const Run& run);
+    double score(const Run& run, Real* states, Workspace<Real>& work);
+    void subtract_gold(const Run& run) {
+        for (std::int64_t t = 0; t < run.n_positions; ++t)
+            residuals(run)[t * tables_.stride + gold_.labels[run.begin + t]] -= static_cast<Real>(run.weight);
+    }
     void run_kept(const Run& run, Workspace<Real>& work);
     bool prepare_arcs(const Run& run, Workspace<Real>& work);
     bool keeps(std::int64_t n) const { return !hessian_vector_ && store_ && store_->has_space(n); }
     Messages<Real> messages(const Run& run, Workspace<Real>& work);
+    // Of a sequence that run_plain takes: its scores lie where its residuals go.
+    Messages<Real> plain_messages(const Run& run, Workspace<Real>& work) {
+        Messages<Real> found = messages(run, work);
+        if (!keeps(run.n)) found.states = found.probs;
+        return found;
+    }
     double run_scaled(const Run& run, Workspace<Real>& work);
     double use_messages(const Run& run, const Messages<Real>& messages, double log_partition,
                         Workspace<Real>& work);

@@ -98,6 +98,10 @@ struct Total {
         lost += std::fabs(sum) >= std::fabs(x) ? (sum - next) + x : (x - next) + sum;
         sum = next;
     }
+    void add_product(double x, double y) {
+        add(x * y);
+        add(__builtin_fma(x, y, -(x * y)));  // what rounding took
+    }
     double value() const { return sum + lost; }
 };
 
@@ -184,13 +188,18 @@ struct ForwardPass {
         });
     }
     void step(const ArcTable<Real>& arcs, const Real* weight, const Messages<Real>& m, std::int64_t t) {
+        Real* row = m.forward + t * arcs.stride;
+        push<Real, NV>(weight, arcs.n_labels, arcs.stride, row - arcs.stride, row);
+        finish_step(arcs, m, t);
+    }
+    // After the message of the position before was pushed to position t.
+    void finish_step(const ArcTable<Real>& arcs, const Messages<Real>& m, std::int64_t t) {
         const std::int32_t stride = arcs.stride;
         const Real before = sum<Real>(mass);
         const Real scale = Real(1) / before;
         m.scale[t] = scale;
         total.multiply(before);
         Real* row = m.forward + t * stride;
-        push<Real, NV>(weight, arcs.n_labels, stride, row - stride, row);
         mass = Vector<Real>{};
         const Vector<Real> factor = broadcast(scale);
         each_vector<Real>(stride, [&](std::int32_t j) {
@@ -217,15 +226,32 @@ inline Vector<Real> pushed_of(Vector<Real> states, Vector<Real> backward, Vector
     return states > Vector<Real>{} ? backward * factor * states : Vector<Real>{};
 }
 
-// backward of the last position, and its P(y).
+// What follows from backward_t: P(y_t), and pushed_t, which is pushed to the position before. `states` is
+// read before `probs` is written: they may be the same memory.
+template <class Real>
+inline void use_backward(const ArcTable<Real>& arcs, const Messages<Real>& m, std::int64_t t) {
+    const std::int64_t here = t * arcs.stride;
+    const Vector<Real> factor = broadcast(m.scale[t]), weight = broadcast(m.weight);
+    each_vector<Real>(arcs.stride, [&](std::int32_t j) {
+        const Vector<Real> states = load(m.states + here + j), b = load(m.backward + here + j);
+        const Vector<Real> p = load(m.forward + here + j) * b;
+        if (arcs.some_missing) {
+            store<Real>(m.pushed + here + j, pushed_of<Real>(states, b, factor));
+            store<Real>(m.probs + here + j, p > broadcast(kImpossible<Real>) ? p * weight : Vector<Real>{});
+        } else {
+            store<Real>(m.pushed + here + j, states * b * factor);
+            store<Real>(m.probs + here + j, p * weight);
+        }
+    });
+}
+
+// backward of the last position, and what follows from it.
 template <class Real>
 inline void begin_backward(const ArcTable<Real>& arcs, const Messages<Real>& m, std::int64_t last) {
     each_vector<Real>(arcs.stride, [&](std::int32_t j) {
-        const Vector<Real> v = broadcast(m.scale[0]);
-        store<Real>(m.backward + last * arcs.stride + j, v);
-        store<Real>(m.probs + last * arcs.stride + j,
-                    v * load(m.forward + last * arcs.stride + j) * broadcast(m.weight));
+        store<Real>(m.backward + last * arcs.stride + j, broadcast(m.scale[0]));
     });
+    use_backward<Real>(arcs, m, last);
 }
 
 // From position t to the one before it. own_weight: the arcs into t where they are its own, else null.
@@ -233,24 +259,16 @@ template <class Real, int NV>
 inline void step_backward(const ArcTable<Real>& arcs, const Real* own_weight, const Messages<Real>& m,
                           std::int64_t t) {
     const std::int32_t stride = arcs.stride;
-    const std::int64_t here = t * stride, there = here - stride;
-    const Vector<Real> factor = broadcast(m.scale[t]), weight = broadcast(m.weight);
-    each_vector<Real>(stride, [&](std::int32_t j) {
-        const Vector<Real> states = load(m.states + here + j), b = load(m.backward + here + j);
-        store<Real>(m.pushed + here + j,
-                    arcs.some_missing ? pushed_of<Real>(states, b, factor) : states * b * factor);
-    });
+    Real *pushed = m.pushed + t * stride, *backward = m.backward + (t - 1) * stride;
     if (own_weight)
-        pull<Real>(own_weight, arcs.n_labels, stride, m.pushed + here, m.backward + there);
+        pull<Real>(own_weight, arcs.n_labels, stride, pushed, backward);
     else
-        push<Real, NV>(arcs.transposed, arcs.n_labels, stride, m.pushed + here, m.backward + there);
-    each_vector<Real>(stride, [&](std::int32_t j) {
-        Vector<Real> b = load(m.backward + there + j);
-        if (arcs.some_missing) store<Real>(m.backward + there + j, b += broadcast(kFloor<Real>));
-        Vector<Real> p = load(m.forward + there + j) * b;
-        if (arcs.some_missing) p = p > broadcast(kImpossible<Real>) ? p : Vector<Real>{};
-        store<Real>(m.probs + there + j, p * weight);
-    });
+        push<Real, NV>(arcs.transposed, arcs.n_labels, stride, pushed, backward);
+    if (arcs.some_missing)
+        each_vector<Real>(stride, [&](std::int32_t j) {
+            store<Real>(backward + j, load(backward + j) + broadcast(kFloor<Real>));
+        });
+    use_backward<Real>(arcs, m, t - 1);
 }
 
 template <class Real, int NV>
@@ -276,40 +294,6 @@ double sum_product_of_width(const ArcTable<Real>& arcs, const PositionArcs<Real>
     return log_partition.value();
 }
 
-// A step of one chain waits for the step before it; those of other chains fill the gaps. Numbers are those of
-// sum_product, bit for bit.
-template <class Real, int NV>
-void sum_products_of_width(const ArcTable<Real>& arcs, std::int32_t n_chains, const std::int64_t* n_positions,
-                           const Messages<Real>* m, double* log_partitions) {
-    Total totals[kMostChains];
-    ForwardPass<Real, NV> forward[kMostChains];
-    bool possible[kMostChains];
-    std::int64_t longest = 0;
-    for (std::int32_t k = 0; k < n_chains; ++k) {
-        possible[k] = exponentiate_rows<Real, NV>(m[k].states, n_positions[k], arcs, totals[k]);
-        if (possible[k]) forward[k].begin(arcs, m[k]);
-        longest = longest < n_positions[k] ? n_positions[k] : longest;
-    }
-    Pace pace;
-    const auto each_step = [&](std::int64_t t, auto step) {
-        pace.work(static_cast<std::int64_t>(arcs.stride) * arcs.stride * n_chains);
-        for (std::int32_t k = 0; k < n_chains; ++k)
-            if (t < n_positions[k] && possible[k]) step(k);
-    };
-    for (std::int64_t t = 1; t < longest; ++t)
-        each_step(t, [&](std::int32_t k) {
-            totals[k].add(arcs.maximum);
-            forward[k].step(arcs, arcs.weight, m[k], t);
-        });
-    for (std::int32_t k = 0; k < n_chains; ++k) {
-        possible[k] = possible[k] && forward[k].end(m[k], totals[k]);
-        log_partitions[k] = possible[k] ? totals[k].value() : -INFINITY;
-        if (possible[k]) begin_backward<Real>(arcs, m[k], n_positions[k] - 1);
-    }
-    for (std::int64_t t = longest - 1; t > 0; --t)
-        each_step(t, [&](std::int32_t k) { step_backward<Real, NV>(arcs, nullptr, m[k], t); });
-}
-
 // Picks the instance whose width is known when compiling; wider rows take the tiled one. `arcs` has the
 // stride.
 #define CRFKIT_BY_WIDTH(function, ...)             \
@@ -332,12 +316,6 @@ template <class Real>
 double sum_product(const ArcTable<Real>& arcs, const PositionArcs<Real>* position_arcs,
                    std::int64_t n_positions, const Messages<Real>& m) {
     CRFKIT_BY_WIDTH(sum_product_of_width, arcs, position_arcs, n_positions, m)
-}
-
-template <class Real>
-void sum_products(const ArcTable<Real>& arcs, std::int32_t n_chains, const std::int64_t* n_positions,
-                  const Messages<Real>* messages, double* log_partitions) {
-    CRFKIT_BY_WIDTH(sum_products_of_width, arcs, n_chains, n_positions, messages, log_partitions)
 }
 
 template <class Real, int NV>

@@ -4,6 +4,7 @@
 #include "kernels/kernels.hpp"
 
 #include "kernels/batch_kernels.hpp"
+#include "kernels/chain_group_kernels.hpp"
 #include "kernels/chain_kernels.hpp"
 #include "kernels/eisner_kernels.hpp"
 #include "kernels/feature_kernels.hpp"

@@ -45,7 +45,7 @@ struct Messages {
     Real* backward;  // [T, S]
     Real* pushed;    // [T, S] row 0 unused
     Real* scale;     // [T]    1 / |forward_{t−1}|₁ ; scale[0] = 1 / |forward_{T−1}|₁
-    Real* probs;     // [T, S] out: weight · P(y_t)
+    Real* probs;     // [T, S] out: weight · P(y_t); may be `states`, whose rows it then replaces
     Real weight;
 };
 
@@ -95,11 +95,21 @@ struct ListedFeatures {
     const Real* weights;                   // [n_weights]
 };
 
-// How many chains are worth computing side by side, in rows of so many vectors: short rows leave the
-// processor waiting for the results of single instructions.
-inline constexpr std::int32_t kMostChains = 4;
+// How many chains are computed side by side, in rows of so many vectors: as many as have their sums in
+// registers. 0: rows of any width.
+inline constexpr std::int32_t kMostChains = 8;
 constexpr std::int32_t chains_side_by_side(std::int32_t n_vectors) {
-    return n_vectors == 1 ? kMostChains : n_vectors <= 4 ? 2 : 1;
+    switch (n_vectors) {
+        case 1:
+            return kMostChains;
+        case 2:
+        case 3:
+            return 4;
+        case 4:
+            return 2;
+        default:
+            return 1;
+    }
 }
 
 // A transposed list: which positions each row (or single weight) is active at.
