@@ -32,6 +32,7 @@ from crfkit.features.function_values import Outputs
 from crfkit.features.functions import FeatureFunction, FeatureFunctions
 from crfkit.features.graph_map import GraphMap
 from crfkit.features.graph_template import GraphInput, GraphTemplate, read_input
+from crfkit.features.hunspell import HunspellForm, hunspell_forms
 from crfkit.features.import_paths import import_path, load_function, placeholder
 from crfkit.features.joint_parts import (
     PART_NAMES,
@@ -169,6 +170,7 @@ __all__ = [
     "GraphInput",
     "GraphMap",
     "GraphTemplate",
+    "HunspellForm",
     "JointParts",
     "KnownTrees",
     "Labels",
@@ -232,6 +234,7 @@ __all__ = [
     "gold_triples",
     "graph_loss",
     "guess_facets",
+    "hunspell_forms",
     "import_path",
     "is_facet_name",
     "join_fields",

@@ -11,6 +11,7 @@ from typing import Any
 
 from crfkit.data import read_text
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError
+from crfkit.features.hunspell import MOST_FORMS, HunspellForm, hunspell_forms
 from crfkit.features.wording import shorten
 
 UNIMORPH = ("lemma", "form", "tag")
@@ -53,6 +54,40 @@ def read_analyses(
     return pairs
 
 
+def read_hunspell(
+    path: str | os.PathLike[str],
+    mapping: Mapping[str, Any] | Callable[[HunspellForm], Any],
+    affixes: str | os.PathLike[str] | None = None,
+    limit: int = MOST_FORMS,
+) -> list[tuple[str, Hashable]]:
+    """The distinct (form, label) pairs of a dictionary of hunspell; `mapping` gives the labels of a tag, or of a form."""
+    if not (isinstance(mapping, Mapping) or callable(mapping)):
+        raise ArgumentError(
+            f"mapping is {shorten(mapping)}, expected {{tag: labels}} or a function of a HunspellForm"
+        )
+    labels_of: dict[str, tuple[Hashable, ...]] = {}
+    unmapped: Counter[str] = Counter()
+    pairs: dict[tuple[str, Hashable], None] = {}
+    for form in hunspell_forms(path, affixes, limit=limit):
+        tag = form.tag
+        if isinstance(mapping, Mapping):
+            if tag not in labels_of:
+                labels_of[tag] = _labels(tag, mapping)
+            labels = labels_of[tag]
+        else:
+            labels = _as_labels(form.form, mapping(form))
+        if not labels:
+            unmapped[tag] += 1
+        if " " not in form.form:
+            pairs |= dict.fromkeys((form.form, label) for label in labels)
+    if not pairs:
+        shown = ", ".join(repr(name) for name, _ in unmapped.most_common(3))
+        raise EmptyDataError(
+            f"{os.fspath(path)}: no form has a label by the mapping; its most frequent tags are {shown or 'none'}"
+        )
+    return list(pairs)
+
+
 def _rows(path: str | os.PathLike[str], columns: tuple[str, ...]) -> Iterator[list[str]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         line = line.removesuffix("\r")
@@ -70,7 +105,11 @@ def _labels(tag: str, mapping: TagMapping | None) -> tuple[Hashable, ...]:
     """The labels of a tag."""
     if mapping is None:
         return (tag,)
-    found: Any = mapping.get(tag) if isinstance(mapping, Mapping) else mapping(tag)
+    return _as_labels(tag, mapping.get(tag) if isinstance(mapping, Mapping) else mapping(tag))
+
+
+def _as_labels(tag: str, found: Any) -> tuple[Hashable, ...]:
+    """What a mapping gives for a tag: None, a label or several."""
     if found is None:
         return ()
     several = isinstance(found, Iterable) and not isinstance(found, str | bytes | tuple)

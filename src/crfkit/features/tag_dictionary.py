@@ -10,7 +10,7 @@ Words are compared in lower case. Shapes: V words, E endings, L labels, T positi
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -20,9 +20,17 @@ import numpy.typing as npt
 
 from crfkit.arrays import Int32s, Int64s, offsets
 from crfkit.errors import ArgumentError, EmptyDataError, ShapeError
-from crfkit.features.analysis_files import FORM_FIRST, UNIMORPH, TagMapping, lexicon_lines, read_analyses
+from crfkit.features.analysis_files import (
+    FORM_FIRST,
+    UNIMORPH,
+    TagMapping,
+    lexicon_lines,
+    read_analyses,
+    read_hunspell,
+)
 from crfkit.features.dataset import Annotation
 from crfkit.features.endings import Endings, distinct
+from crfkit.features.hunspell import MOST_FORMS, HunspellForm
 from crfkit.features.position_words import Column, words_of
 from crfkit.features.wording import shorten
 from crfkit.structures import AllowedLabels
@@ -178,6 +186,24 @@ class TagDictionary:
     ) -> Self:
         """The dictionary of a UniMorph file: lines with a lemma, a form and its features; see `from_analyses`."""
         return cls.from_analyses(path, mapping, column, columns=UNIMORPH)
+
+    @classmethod
+    def from_hunspell(
+        cls,
+        path: str | os.PathLike[str],
+        mapping: Mapping[str, Any] | Callable[[HunspellForm], Any],
+        column: Column = 0,
+        *,
+        affixes: str | os.PathLike[str] | None = None,
+        limit: int = MOST_FORMS,
+    ) -> Self:
+        """The dictionary of all forms of a hunspell dictionary (.dic, and `affixes`, by default the .aff file beside it).
+
+        `mapping` gives labels, several or None, as in `from_analyses`: {tag: labels}, a tag being the morphological fields
+        of a form ("po:noun is:plural"), or a function of a `HunspellForm`, which has the flags as well.
+        """
+        seen = [(form, label, 1) for form, label in read_hunspell(path, mapping, affixes, limit)]
+        return cls._make(seen, column, 1, 0, 1, all_rare=True)
 
     @classmethod
     def _make(

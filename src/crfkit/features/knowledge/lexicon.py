@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 from crfkit import _core
 from crfkit.data import number_lines
 from crfkit.errors import ArgumentError, FileFormatError
+from crfkit.features.hunspell import MOST_FORMS, hunspell_forms
 from crfkit.features.knowledge import mapped_file
 from crfkit.features.knowledge.mapped_file import MappedFile
 from crfkit.features.knowledge.resource import WORD_ARRAYS, Resource, open_words
@@ -96,6 +97,23 @@ class Lexicon(Resource):
         files = paths if isinstance(paths, Mapping) else {"": paths}
         pairs = chain.from_iterable(_read_entries(path, name) for name, path in files.items())
         return cls._build(pairs, [], to, fold_case=fold_case, split=split)
+
+    @classmethod
+    def from_hunspell(
+        cls,
+        path: str | os.PathLike[str],
+        to: str | os.PathLike[str] | None = None,
+        *,
+        affixes: str | os.PathLike[str] | None = None,
+        fold_case: bool = False,
+        limit: int = MOST_FORMS,
+    ) -> Self:
+        """A lexicon of all forms of a hunspell dictionary (.dic, and `affixes`, by default the .aff file beside it).
+
+        With `to`, in a file that is mapped. More than `limit` forms raise an error.
+        """
+        forms = (("", form.form) for form in hunspell_forms(path, affixes, limit=limit))
+        return cls._build(forms, [""], to, fold_case=fold_case, split=str.split)
 
     @classmethod
     def _build(
