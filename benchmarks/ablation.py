@@ -1,10 +1,11 @@
 """`python -m benchmarks.ablation`: what each group of a preset's lines, and each of its settings, is worth.
 
 A variant is a list of edits of a preset: ``~near`` leaves a group of lines out, ``+shape`` adds one, ``suffix?10`` keeps one
-for words that occur less than 10 times, ``l2=0.5`` changes a setting; "" is the preset as it is. Each is trained on a part
-of a training file and tested on held-out blocks of it, or on a dev file, never on a test file; ``--folds 3`` is
-cross-validation on a sample of the training file. One thread, CPU seconds. What was measured before is kept in a file of
-results and not measured again. ``--quick`` is a smoke test.
+for words that occur less than 10 times, ``l2=0.5`` changes a setting, ``optimizer__rate=0.2`` one of the optimizer,
+``dictionary__ending_count=60`` one of the tag dictionary, and ``order=2`` gives weights to three labels in a row that occur
+three times; "" is the preset as it is. Each is trained on a part of a training file and tested on held-out blocks of it, or
+on a dev file, never on a test file; ``--folds 3`` is cross-validation on a sample of the training file. One thread, CPU
+seconds. What was measured before is kept in a file of results and not measured again. ``--quick`` is a smoke test.
 """
 
 from __future__ import annotations
@@ -22,7 +23,18 @@ from typing import Any, NamedTuple
 
 from benchmarks.corpora import corpus_path
 from benchmarks.measure import PROJECT, Outcome
-from crfkit import CRF, LBFGS, SGD, AdaGrad, AveragedPerceptron, Chain, StopReason
+from crfkit import (
+    CRF,
+    LBFGS,
+    SGD,
+    AdaGrad,
+    AveragedPerceptron,
+    Chain,
+    Ngrams,
+    Patterns,
+    StopReason,
+    TagDictionary,
+)
 from crfkit.data import read_columns, read_conllu
 from crfkit.evaluation import accuracy, span_report
 from crfkit.features import PRESETS
@@ -30,6 +42,7 @@ from crfkit.features import PRESETS
 RESULTS = PROJECT / "benchmarks" / "results"
 BLOCK, HELD_OUT = 20, 8  # sentences that stay together, and every how many such blocks is held out
 QUICK = 60  # sentences
+DICTIONARY = "dictionary__"
 OPTIMIZERS = {"sgd": SGD, "adagrad": AdaGrad, "lbfgs": LBFGS, "perceptron": AveragedPerceptron}
 
 Sentences = list[list[Any]]
@@ -50,10 +63,11 @@ class Split(NamedTuple):
     step: int = HELD_OUT  # every so many blocks one is held out
     first: int = 0
     learned: int | None = None  # every so many blocks one is learned from; None: all that are not held out
+    run: int = 1  # this many blocks in a row count as one: they are learned from, or held out, together
 
     def is_out(self, block: int) -> bool:
         """Whether a block is held out."""
-        return block % self.step == self.first
+        return block // self.run % self.step == self.first
 
     def is_learned(self, block: int) -> bool:
         """Whether a block is learned from."""
@@ -81,6 +95,13 @@ class Corpus(NamedTuple):
         return [
             self._replace(part=1, dev=None, dev_part=1, split=Split(n, k), sampled=True) for k in range(n)
         ]
+
+
+def _piece(folder: str, train: str, tag: str, sentences: tuple[int, int], quarter: int = 3) -> Corpus:
+    """A part of a file, of which one quarter, in one piece, is held out."""
+    begin, end = sentences
+    split = Split(4, quarter, run=-(-(end - begin) // BLOCK // 4))
+    return Corpus("morphology", folder, train, tag, split=split, sentences=sentences)
 
 
 CORPORA = {
@@ -116,6 +137,18 @@ CORPORA = {
     "en-small": Corpus(
         "morphology", "ud_english_ewt", "en_ewt-ud-train.conllu", "upos+xpos+feats", split=Split(20, 5, 10)
     ),
+    # One kind of text each, of which a part in one piece is held out: the last quarter (of Latin other works).
+    "la-last": _piece("ud_latin_perseus", "la_perseus-ud-train.conllu", "xpos", (0, 1320)),
+    "la-first": _piece("ud_latin_perseus", "la_perseus-ud-train.conllu", "xpos", (0, 1320), 0),
+    "herodotus": _piece("ancient_greek_perseus", "agdt-train.conllu", "xpos", (4244, 5794)),
+    "sophocles": _piece("ancient_greek_perseus", "agdt-train.conllu", "xpos", (0, 1920)),
+    "homer": _piece("ancient_greek_perseus", "agdt-train.conllu", "xpos", (13821, 15421)),
+    "de-lit": _piece("ud_german", "de_mixed-train.conllu", "upos+feats", (757, 1917)),
+    "de-pud": _piece("ud_german", "de_mixed-train.conllu", "upos+feats", (1920, 2920)),
+    "pl-pdb": _piece("ud_polish", "pl_mixed-train.conllu", "xpos", (0, 2200)),
+    "pl-lfg": _piece("ud_polish", "pl_mixed-train.conllu", "xpos", (2211, 4731)),
+    "en-email": _piece("ud_english_ewt", "en_ewt-ud-train.conllu", "upos+xpos+feats", (1585, 3585)),
+    "de-mixed": Corpus("morphology", "ud_german", "de_mixed-train.conllu", "xpos", 2),
     "en-xpos": Corpus(
         "pos", "ud_english_ewt", "en_ewt-ud-train.conllu", "xpos", 4, "en_ewt-ud-dev.conllu", sample=5
     ),
@@ -181,6 +214,10 @@ def _affixes(macro: str, row: int, lengths: Iterable[int]) -> str:
     return "".join(f"{macro}{n}{where}=%{macro}[{row},0,{n}]\n" for n in lengths)
 
 
+def _near(distance: int) -> str:
+    return "".join(f"near=%lower[{row},0]\n" for row in range(-distance, distance + 1) if row)
+
+
 # Names of lines that make up a group, as regular expressions.
 GROUPS = {
     "near": r"near",
@@ -225,7 +262,9 @@ EXTRAS = {
     "upper": "has_upper=%has_upper[0,0]\n",
     "lower3": "lower[-3]=%lower[-3,0]\nlower[3]=%lower[3,0]\n",
     "prefix_suffix": "prefix2|suffix2=%lower_prefix[0,0,2]|%lower_suffix[0,0,2]\n",
-    "near": "".join(f"near=%lower[{row},0]\n" for row in (*range(-10, 0), *range(1, 11))),
+    "near": _near(10),
+    "near5": _near(5),
+    "near3": _near(3),
     "suffix_words": "lower[-1]|suffix2=%lower[-1,0]|%lower_suffix[0,0,2]\n"
     "suffix2|lower[1]=%lower_suffix[0,0,2]|%lower[1,0]\n"
     "lower[-1]|suffix3=%lower[-1,0]|%lower_suffix[0,0,3]\n"
@@ -271,7 +310,7 @@ def new_model(preset: str, edits: str) -> CRF[Any]:
     """The model of a variant: the preset with its recommended parameters, but for the edits."""
     words = edits.split()
     given = dict(word.split("=", 1) for word in words if not _edits_template(word))
-    values = {name: read_value(value) for name, value in given.items()}
+    values = {name: read_value(value) for name, value in given.items() if not name.startswith(DICTIONARY)}
     of_optimizer = {name: values.pop(name) for name in list(values) if name.startswith("optimizer__")}
     recommended = CRF(features=preset).get_params(deep=False)
     recommended["features"] = edit_template(PRESETS[preset], filter(_edits_template, words))
@@ -279,6 +318,8 @@ def new_model(preset: str, edits: str) -> CRF[Any]:
         values["optimizer"] = OPTIMIZERS[values["optimizer"]]()
     if "bigrams" in values:
         values["structure"] = Chain(bigrams=values.pop("bigrams"), unseen="soft")
+    if values.pop("order", 1) == 2:
+        values["structure"] = Patterns([Ngrams(3, min_count=3)], bigrams="observed", unseen="soft")
     if isinstance(recommended["l2"], Mapping):  # without the blocks of groups that are left out
         blocks = {line.partition("=")[0] for line in recommended["features"].splitlines()} | {"default"}
         recommended["l2"] = {name: value for name, value in recommended["l2"].items() if name in blocks}
@@ -292,11 +333,20 @@ def measure_folds(corpus: Corpus, edits: str, n_folds: int, limit: int | None = 
     return {**mean, "cpu": sum(one["cpu"] for one in found)}
 
 
+def own_dictionary(data: Data, edits: str) -> TagDictionary | None:
+    """The tag dictionary of a variant that has settings of it."""
+    given = dict(word.split("=", 1) for word in edits.split() if word.startswith(DICTIONARY))
+    options = {name.removeprefix(DICTIONARY): int(value) for name, value in given.items()}
+    return TagDictionary.from_data(data.X, data.y, **options) if options else None
+
+
 def measure(corpus: Corpus, edits: str, limit: int | None = None) -> Outcome:
     """Train a variant and test it on what is held out."""
     data = read_data(corpus, limit)
     crf = new_model(corpus.preset, edits)
     start = time.process_time()
+    if dictionary := own_dictionary(data, edits):
+        crf.set_params(tag_dictionary=dictionary)
     crf.fit(data.X, data.y)
     cpu = time.process_time() - start
     if crf.stop_reason_ is StopReason.INTERRUPTED:  # Ctrl-C or SIGTERM: half a training run says nothing

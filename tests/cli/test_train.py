@@ -233,5 +233,16 @@ def test_a_search_for_l2() -> None:
     assert "--l2 much: expected a number, or auto" in complaint(
         "train", "chunks.txt", "--model", "d.crf", "--l2", "much"
     )
-    given = ("train", "chunks.txt", "--model", "d.crf", "--l2", "auto", "--block-l2", "transitions=1")
-    assert "--block-l2 was given beside --l2 auto" in complaint(*given)
+
+
+def test_a_search_for_the_l2_of_a_block() -> None:
+    given = ("train", "chunks.txt", "--model", "d.crf", "--features", "chunks")
+    said = run(*given, "--l2", "2", "--block-l2", "transitions=auto").stderr
+    found = crfkit.load("d.crf").l2
+    assert found["default"] == 2
+    assert f"l2 transitions {found['transitions']:g} made 3 held-out sequences most likely" in said
+    run(*given, "--l2", "auto", "--block-l2", "transitions=1")
+    assert crfkit.load("d.crf").l2["transitions"] == 1
+    assert "expected name=number, such as transitions=0.1, or name=auto" in complaint(
+        *given, "--block-l2", "transitions=much"
+    )

@@ -140,9 +140,12 @@ def test_models_that_look_at_the_sequences(client: Any, files: list[Path]) -> No
     assert together.weights_.tobytes() == alone.weights_.tobytes()
 
 
-def test_tag_dictionaries(client: Any, files: list[Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [{"tag_dictionary": True}, {"margin": 1.5}], ids=str)
+def test_tag_dictionaries_and_margins(
+    client: Any, files: list[Path], tmp_path: Path, own: dict[str, Any]
+) -> None:
     """Of files that workers read, and of a data set."""
-    settings: dict[str, Any] = {"optimizer": OPTIMIZER, "tag_dictionary": True}
+    settings: dict[str, Any] = {"optimizer": OPTIMIZER, **own}
     alone = CRF(features=TEMPLATE, **settings).fit(files, shard_size=60)
     together = fit(client, CRF(features=TEMPLATE, **settings), files, shard_size=60)
     assert together.weights_.tobytes() == alone.weights_.tobytes()

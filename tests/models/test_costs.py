@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF, LBFGS, SAG, SGD, TRON, AdaGrad, AveragedPerceptron, Checkpoint, Patterns, Segments
+from crfkit import (
+    CRF,
+    LBFGS,
+    SAG,
+    SGD,
+    TRON,
+    AdaGrad,
+    AveragedPerceptron,
+    Checkpoint,
+    Patterns,
+    Segments,
+    load,
+)
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import FeatureFunctions, read_costs
 from crfkit.models import CheckpointMismatchError
@@ -159,3 +171,49 @@ def test_partial_fit_takes_costs() -> None:
     crf = CRF().fit(X, y)
     before = n_inside(crf, X)
     assert n_inside(crf.partial_fit(X, y, costs=5.0), X) > before
+
+
+@pytest.mark.parametrize("structure", [None, Patterns(["B-PER I-PER O"]), Segments()])
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_margin_is_what_every_wrong_label_costs(structure: Any, partial: bool) -> None:
+    X, given = corpus()
+    y: list[Any] = list(given)
+    if partial:
+        y = [[{"B-PER", "I-PER"} if label == "I-PER" else None if i == 3 else label
+              for i, label in enumerate(labels)] for labels in given]  # fmt: skip
+    options = {} if structure is None else {"structure": structure}
+    every = 1.5 * (np.ones((3, 3)) - np.eye(3))
+    expected = CRF(**options, optimizer=LBFGS(60)).fit(X, y, costs=every)
+    crf = CRF(**options, optimizer=LBFGS(60), margin=1.5).fit(X, y)
+    assert crf.history_[-1].objective == pytest.approx(expected.history_[-1].objective, rel=1e-6)
+    np.testing.assert_allclose(crf.weights_, expected.weights_, atol=2e-2)
+    assert not np.allclose(crf.weights_, CRF(**options, optimizer=LBFGS(60)).fit(X, y).weights_, atol=0.05)
+
+
+def test_costs_take_the_place_of_a_margin() -> None:
+    X, y = corpus()
+    given = CRF(margin=1.5).fit(X, y, costs=2.0).weights_
+    assert np.array_equal(given, CRF().fit(X, y, costs=2.0).weights_)
+    perceptron = AveragedPerceptron(3)
+    expected = CRF(optimizer=perceptron).fit(X, y).weights_
+    assert np.array_equal(CRF(optimizer=perceptron, margin=1.5).fit(X, y).weights_, expected)
+
+
+def test_a_model_file_has_the_margin(tmp_path: Path) -> None:
+    X, y = corpus()
+    for margin in (0.0, 1.5):
+        CRF(margin=margin, l2=0.1).fit(X, y).save(tmp_path / "m.crf")
+        assert load(tmp_path / "m.crf").margin == margin
+
+
+@pytest.mark.parametrize(
+    ("crf", "error", "message"),
+    [
+        (CRF(margin=-1), ArgumentError, "margin is -1, expected a number from 0 on"),
+        (CRF(features=FeatureFunctions([place]), margin=1), UnsupportedError, "margin is not 0, but feature"),
+        (CRF(Lattice(), margin=1), UnsupportedError, "margin is not 0, but .*Lattice"),
+    ],
+)
+def test_what_has_no_margin(crf: CRF, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        crf.fit(*corpus())

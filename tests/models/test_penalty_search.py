@@ -12,7 +12,7 @@ import pytest
 import crfkit
 from crfkit import CRF, SGD, AveragedPerceptron, Checkpoint, Patterns, Segments
 from crfkit.errors import ArgumentError, UnsupportedError
-from crfkit.models.training.penalty_search import GRID
+from crfkit.models.training.penalty_search import GRID, PASSES
 from crfkit.structures import Lattice
 from tests.models.test_costs import corpus
 
@@ -52,6 +52,57 @@ def best_scaled_likelihood(crf: CRF, X: Any, y: Any) -> float:
     return float(np.max(total)) / len(y)
 
 
+def in_blocks(X: Any) -> Any:
+    """The same features, in the blocks "b" and "x"."""
+    return [[[f"{name[0]}={name[1:]}" for name in position] for position in x] for x in X]
+
+
+def best_of_block(X: Any, y: Any, block: str, others: dict[str, float]) -> float:
+    """The strongest of a block that comes near the highest likelihood of the last fifth, by training with each one."""
+    first = len(y) - len(y) // 5
+    found = {}
+    for strength in GRID:
+        crf = CRF(l2={**others, block: strength}).fit(X[:first], y[:first])
+        found[strength] = best_scaled_likelihood(crf, X[first:], y[first:])
+    return next(strength for strength in GRID if found[strength] >= 1.01 * max(found.values()))
+
+
+@pytest.mark.parametrize("block", ["b", "x"])
+def test_the_strength_of_a_block(block: str) -> None:
+    X, y = noisy()
+    X = in_blocks(X)
+    crf = CRF(l2={"default": 2.0, block: "auto"}).fit(X, y)
+    assert crf.l2_ == {"default": 2.0, block: best_of_block(X, y, block, {"default": 2.0})}
+    assert crf.l2 == {"default": 2.0, block: "auto"}
+    assert {trial.block for trial in crf.l2_search_.trials} == {block}
+    assert crf.l2_search_.reason.startswith(f"l2 {block} {crf.l2_[block]:g} made 12 held-out sequences")
+    assert np.array_equal(crf.weights_, CRF(l2=crf.l2_).fit(X, y).weights_)
+
+
+def test_strengths_of_several_blocks_are_found_one_after_the_other() -> None:
+    X, y = noisy()
+    X = in_blocks(X)
+    crf = CRF(l2={"default": "auto", "x": "auto"}).fit(X, y)
+    x = best_of_block(X, y, "x", {"default": 1.0})
+    assert crf.l2_ == {"default": best_of_block(X, y, "default", {"x": x}), "x": x}
+    assert list(dict.fromkeys(trial.block for trial in crf.l2_search_.trials)) == ["x", "default"]
+
+
+def test_methods_that_make_passes_make_few_of_them() -> None:
+    X, y = noisy()
+    crf = CRF(l2={"x": "auto"}, optimizer=SGD(7, rate=0.1)).fit(in_blocks(X), y)
+    assert crf.n_iter_ == 7
+    assert {trial.n_iterations for trial in crf.l2_search_.trials} == {PASSES}
+
+
+def test_a_block_that_no_feature_belongs_to() -> None:
+    X, y = noisy()
+    with pytest.raises(ArgumentError, match="l2 names the block 'near', which no feature belongs to"):
+        CRF(l2={"near": "auto"}).fit(X, y)
+    with pytest.raises(ArgumentError, match=r"l2\['b0'\] is 'best', expected a number"):
+        CRF(l2={"b0": "best"}).fit(X, y)
+
+
 @pytest.mark.parametrize("with_dev", [False, True])
 def test_the_strength_that_makes_held_out_data_most_likely(with_dev: bool) -> None:
     X, y = noisy()
@@ -65,6 +116,7 @@ def test_the_strength_that_makes_held_out_data_most_likely(with_dev: bool) -> No
     )  # the strongest that comes near
     assert crf.l2_ not in (GRID[0], GRID[-1])
     for trial in crf.l2_search_.trials:
+        assert isinstance(trial.l2, float)
         assert trial.log_likelihood == pytest.approx(expected[trial.l2], rel=2e-3)
     assert len(crf.l2_search_.trials) < len(GRID)
     n_trained = 60 if with_dev else 48

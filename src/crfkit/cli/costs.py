@@ -16,6 +16,12 @@ cost_option = click.option(
     "invented=N, confused=N, or GOLD>PREDICTED=N for two labels; repeatable.",
 )
 
+margin_option = click.option(
+    "--margin",
+    type=float,
+    help="What every wrong label costs in training, so that right ones win by more.  [default: the preset's, else 0]",
+)
+
 
 def parse_costs(texts: Sequence[str]) -> Any:
     """`["missed=2", …]` as the `costs` of `CRF.fit`; None where there are none."""

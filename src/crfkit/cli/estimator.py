@@ -78,25 +78,26 @@ def parse_l2(text: str | None, blocks: Sequence[str], usual: Any) -> Any:
     """`--l2`, and `["transitions=0.1", …]` of `--block-l2`, as the `l2` of a CRF; `usual` where it is not given."""
     from crfkit.models import scale_strengths
 
-    if text == "auto":
-        if blocks:
-            raise InputError("--block-l2 was given beside --l2 auto, expected a number beside it")
-        return text
-    try:
-        default = usual if text is None else scale_strengths(usual, float(text))
-    except ValueError:
-        raise InputError(f"--l2 {text}: expected a number, or auto") from None
+    default = usual if text is None else scale_strengths(usual, _number_or_auto(text))
+    if text is not None and default is None:
+        raise InputError(f"--l2 {text}: expected a number, or auto")
     strengths = {}
     for text in blocks:
         name, _, number = text.rpartition("=")
-        try:
-            strengths[name] = float(number)
-        except ValueError:
-            name = ""
-        if not name:
-            raise InputError(f"--block-l2 {text}: expected name=number, such as transitions=0.1")
+        strengths[name] = _number_or_auto(number)
+        if not name or strengths[name] is None:
+            raise InputError(
+                f"--block-l2 {text}: expected name=number, such as transitions=0.1, or name=auto"
+            )
     usual = default if isinstance(default, Mapping) else {"default": default}
     return {**usual, **strengths} if strengths else default
+
+
+def _number_or_auto(text: str) -> float | str | None:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        return None
 
 
 def new_model(examples: Sequence[Example], options: dict[str, Any], client: Any = None) -> CRF:
@@ -133,4 +134,5 @@ def estimator_of(features: Template | str | None, options: dict[str, Any], clien
         resources=open_resources(options["resources"]),
         hash_bits=options["hash_bits"],
         decode=options["decode"],
+        margin=options["margin"],
     )

@@ -116,7 +116,7 @@ def keep_model(
     if isinstance(crf, CRF):
         for line in _grown_words(crf):
             say(line)
-        if crf.l2 == "auto":
+        if hasattr(crf, "l2_search_"):
             say(crf.l2_search_.reason)
         sizes = f"{crf.n_features_:,} features, {sizes}"
     if model.optimizer == "auto":

@@ -27,7 +27,7 @@ from crfkit.cli.constraints import (
     suggest_bigrams,
     take_allowed,
 )
-from crfkit.cli.costs import cost_option, parse_costs
+from crfkit.cli.costs import cost_option, margin_option, parse_costs
 from crfkit.cli.dataset_training import train_on_dataset
 from crfkit.cli.estimator import labels_of, new_model
 from crfkit.cli.folds import check_folds, cross_validation
@@ -136,6 +136,7 @@ def train(
 @resource_option
 @bundle_option
 @cost_option
+@margin_option
 @structure_options
 @cluster_options
 @allowed_column_option

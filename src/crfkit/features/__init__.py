@@ -6,7 +6,15 @@ from crfkit.features.arc_map import FEATURE_SET, ArcMap, VectorLayout
 from crfkit.features.arc_pruner import ArcPruner, crossing_share, lift_crossing_arcs
 from crfkit.features.arc_template_names import ARC_TEMPLATES
 from crfkit.features.column_rows import ColumnRows
-from crfkit.features.costs import CostFeatures, Costs, check_costs, read_costs
+from crfkit.features.costs import (
+    CostFeatures,
+    Costs,
+    check_costs,
+    fix_margin,
+    mark_right_labels,
+    read_costs,
+    with_margin_features,
+)
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings, encode_part
 from crfkit.features.dictionary_words import DictionaryWords, WordCounts
@@ -71,7 +79,14 @@ from crfkit.features.lattice_paths import encode_paths, gold_triples, path_numbe
 from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pair_sources import PairSource, cut_pairs, file_source, read_row_shards
 from crfkit.features.pattern_map import PatternData, PatternMap
-from crfkit.features.penalties import Strength, block_of, penalty_vector
+from crfkit.features.penalties import (
+    DEFAULT_BLOCK,
+    OpenStrength,
+    Strength,
+    block_of,
+    open_blocks,
+    penalty_vector,
+)
 from crfkit.features.position_words import Column, check_word_column, read_once
 from crfkit.features.presets import (
     PRESETS,
@@ -120,6 +135,7 @@ from crfkit.features.words import (
 __all__ = [
     "ARC_TEMPLATES",
     "COLUMNS",
+    "DEFAULT_BLOCK",
     "ENCODED_SHARD_SIZE",
     "FEATURE_SET",
     "FREQUENT_WORD_ARRAYS",
@@ -180,6 +196,7 @@ __all__ = [
     "Match",
     "MergedFeatures",
     "MissingResource",
+    "OpenStrength",
     "Outputs",
     "PairSource",
     "PatternData",
@@ -231,6 +248,7 @@ __all__ = [
     "encode_sources",
     "file_source",
     "first_of",
+    "fix_margin",
     "gold_triples",
     "graph_loss",
     "guess_facets",
@@ -248,6 +266,8 @@ __all__ = [
     "list_facet_names",
     "load_function",
     "make_head",
+    "mark_right_labels",
+    "open_blocks",
     "open_part",
     "open_resource",
     "open_vectors",
@@ -274,5 +294,6 @@ __all__ = [
     "scored_graph",
     "split_fields",
     "with_arcs",
+    "with_margin_features",
     "without_spans",
 ]

@@ -7,6 +7,10 @@ Softmax-margin (Gimpel and Smith 2010) trains by
 A cost is a score that is known, so it is the weight of a feature that only training sees, and that stays as it is: every
 position has a feature for its gold label, whose weight for label b is cost(gold, b). All losses of label sequences have
 costs in this way, with no code of their own.
+
+A margin is one cost m of every wrong label. Then the right label may as well cost −m: both sides of the difference above
+have T · m less, and the objective is the same. So a position has a feature for each label that y allows there, whose weight
+for this label is −m: L weights in all, and what a position has follows from its own labels alone, in any shard.
 """
 
 import math
@@ -196,3 +200,46 @@ def _insert(states: FeatureList, has: Bools, features: Int64s) -> FeatureList:
         np.insert(states.ids, places, features[has].astype(np.int32)),
         None if states.values is None else np.insert(states.values, places, 1.0),
     )
+
+
+def with_margin_features(feature_map: FeatureMap) -> FeatureMap:
+    """The map with a feature of each label behind all others, which has one weight, for this label."""
+    labels, facets = np.arange(feature_map.n_labels), feature_map.facets
+    if facets is not None:  # then weights name facets: labels become such
+        labels, facets = labels + feature_map.n_labels + 1 + len(facets), facets.with_labels()
+    pair_ptr = feature_map.n_pairs + 1 + np.arange(feature_map.n_labels, dtype=np.int64)
+    return replace(
+        feature_map,
+        pair_ptr=np.concatenate([feature_map.pair_ptr, pair_ptr]),
+        pair_labels=np.concatenate([feature_map.pair_labels, labels.astype(np.int32)]),
+        facets=facets,
+        right_labels=len(feature_map.pair_ptr) - 1,
+    )
+
+
+def fix_margin(loss: _core.DataLoss, feature_map: FeatureMap, margin: float) -> _core.DataLoss:
+    """The loss of `with_margin_features(feature_map)`, as a function of the weights of the map itself."""
+    return _core.fix_weights(loss, feature_map.n_pairs, np.full(feature_map.n_labels, -margin))
+
+
+def mark_right_labels(dataset: Dataset, annotation: Annotation, first: int) -> Dataset:
+    """The data set with feature `first` + b, for each label b that the annotation allows, at positions where it says one."""
+    positions = np.flatnonzero(annotation.labels >= 0)
+    labels = annotation.labels[positions].astype(np.int64)
+    if annotation.sets is not None:
+        counts = np.diff(annotation.sets.position_ptr)
+        counts[positions] = 0
+        of_sets = np.repeat(np.arange(len(counts)), counts)
+        kept = np.repeat(annotation.labels < 0, np.diff(annotation.sets.position_ptr))
+        positions = np.concatenate([positions, of_sets])
+        labels = np.concatenate([labels, annotation.sets.labels[kept]])
+        order = np.argsort(positions, kind="stable")
+        positions, labels = positions[order], labels[order]
+    states = dataset.states
+    places = states.position_ptr[1:][positions]
+    marked = FeatureList(
+        states.position_ptr + offsets(np.bincount(positions, minlength=len(annotation.labels))),
+        np.insert(states.ids, places, (first + labels).astype(np.int32)),
+        None if states.values is None else np.insert(states.values, places, 1.0),
+    )
+    return replace(dataset, states=marked)

@@ -19,6 +19,12 @@ from crfkit.features.feature_map import FeatureMap
 
 Strength = float | Mapping[str, float]
 """The strength of a penalty: a number, or numbers by block of features."""
+OpenStrength = float | str | Mapping[str, float | str]
+"""A strength, or "auto", of all or of some blocks, where it is to be found."""
+AUTO = "auto"
+
+DEFAULT_BLOCK = "default"
+"""The block of all features whose block is not named."""
 
 _BLOCK_END = re.compile("[:=]")
 
@@ -26,6 +32,14 @@ _BLOCK_END = re.compile("[:=]")
 def block_of(feature: str) -> str:
     """The block of a feature, by which penalties can differ: "w:Rome" → "w", "suffix=me" → "suffix", "bias" → "bias"."""
     return _BLOCK_END.split(feature, maxsplit=1)[0]
+
+
+def open_blocks(strength: object) -> tuple[str, ...]:
+    """The blocks whose strength is to be found: those that are "auto", "default" the last one."""
+    if isinstance(strength, Mapping):
+        found = [str(block) for block, value in strength.items() if isinstance(value, str) and value == AUTO]
+        return tuple(sorted(found, key=lambda block: block == DEFAULT_BLOCK))
+    return (DEFAULT_BLOCK,) if isinstance(strength, str) and strength == AUTO else ()
 
 
 def penalty_vector(
@@ -42,7 +56,7 @@ def penalty_vector(
     if not isinstance(strength, Mapping):
         return np.array([_check_strength(name, "", strength)])
     strengths = {block: _check_strength(name, f"[{block!r}]", value) for block, value in strength.items()}
-    default = strengths.pop("default", 1.0 if name == "l2" else 0.0)
+    default = strengths.pop(DEFAULT_BLOCK, 1.0 if name == "l2" else 0.0)
     transitions = strengths.get("transitions", default)
     state_blocks = [block_of(feature) for feature in encoder.vocabulary.names()]
     arc_blocks = [block_of(feature) for feature in encoder.arc_vocabulary.names()]

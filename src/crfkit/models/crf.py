@@ -17,9 +17,11 @@ from crfkit.features import (
     FacetsOf,
     FeatureFunctions,
     MissingResource,
+    OpenStrength,
     Resource,
     TagDictionary,
     Template,
+    open_blocks,
 )
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.files import crf_file, resource_file
@@ -41,7 +43,7 @@ from crfkit.models.training.stored_task import StoredTask
 from crfkit.models.training.train import Plan, train
 from crfkit.models.training_data import open_task, read_training_set
 from crfkit.objective import Loss
-from crfkit.optimizers import AUTO, Optimizer
+from crfkit.optimizers import Optimizer
 from crfkit.structures import SequenceStructure
 
 
@@ -71,7 +73,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         "averaged_perceptron", …), or "auto"
     l1, l2 : strengths of the penalties; a dict gives them by block of features ({"transitions": 0.1, "default": 1.0}).
         Where the preset has strengths by block, a number l2 is the default one, and the others keep their ratio to it.
-        l2="auto": the one that makes held-out sequences most likely, found on a part of the training data
+        "auto": the one that makes held-out sequences most likely, found on a part of the training data; as a value of the
+        dict, l2={"default": 1.0, "near": "auto"}, the one of that block
     all_possible_states : a weight for every feature and label; otherwise only for those seen together. With `facets`:
         for every feature and facet that a position may have where the feature is active.
     all_possible_transitions : a weight for every pair of neighbouring labels; otherwise only for those seen
@@ -91,6 +94,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         those of one bucket share their weights, and memory is bounded whatever features the data have
     decode : how `predict` and `score` choose labels: "viterbi", "spans" (see `predict`), or "auto": "spans" where the labels
         are those of spans (B-PER, I-PER, …), otherwise "viterbi"
+    margin : what every wrong label of a position costs in training (softmax-margin): right labels must win by more. 0: none,
+        and probabilities are calibrated. `costs` of `fit` take its place; mistake-driven optimizers do not use it.
 
     Attributes
     ----------
@@ -123,7 +128,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
 
     l2_search_: PenaltySearch  # what `l2="auto"` tried, until the model is saved
     growth_: list[GrowthRound]  # the rounds of `Patterns(grow=…)`, until the model is saved
-    _l2: float | Mapping[str, float] | str
+    _l2: OpenStrength
 
     def __init__(
         self,
@@ -131,7 +136,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         features: str | Template | FeatureFunctions | None = None,
         optimizer: Optimizer | str | None = None,
         l1: float | Mapping[str, float] = 0.0,
-        l2: float | Mapping[str, float] | str | None = None,
+        l2: OpenStrength | None = None,
         all_possible_states: bool | None = None,
         all_possible_transitions: bool | None = None,
         min_count: int | str | None = None,
@@ -142,6 +147,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         resources: Mapping[str, Resource | MissingResource] | None = None,
         hash_bits: int | None = None,
         decode: str | None = None,
+        margin: float | None = None,
     ) -> None:
         given = {
             "structure": structure,
@@ -154,13 +160,14 @@ class CRF(SequenceModel[Label], Generic[Label]):
             "tag_dictionary": tag_dictionary,
             "hash_bits": hash_bits,
             "decode": decode,
+            "margin": margin,
         }
         used = complete_parameters(features, given)
         self.structure: SequenceStructure = used["structure"]
         self.features = features
         self.optimizer: Optimizer | str = used["optimizer"]
         self.l1 = l1
-        self.l2: float | Mapping[str, float] | str = used["l2"]
+        self.l2: OpenStrength = used["l2"]
         self.all_possible_states: bool = used["all_possible_states"]
         self.all_possible_transitions: bool = used["all_possible_transitions"]
         self.min_count: int | str = used["min_count"]
@@ -171,6 +178,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         self.resources = resources
         self.hash_bits = hash_bits
         self.decode: str = used["decode"]
+        self.margin: float = used["margin"]
 
     def fit(
         self,
@@ -267,7 +275,9 @@ class CRF(SequenceModel[Label], Generic[Label]):
         first = CRF._read_start(self) if extend else None
         plan = Plan(callback=callback, time_budget=time_budget, start=first, verbose=verbose)
         structure = self._model.trained_structure if extend else self.structure
-        settings = replace(self._settings(), l2=self.l2_) if extend and self.l2 == AUTO else self._settings()
+        settings = self._settings()
+        if extend and open_blocks(self.l2):
+            settings = replace(settings, l2=self.l2_)
         examples = read_training_set(X, y, sample_weight, allowed, settings, structure)
         task: CRFTask | StoredTask = CRFTask(settings, examples, extend=extend, costs=costs)
         task, plan, found = resolve_l2(task, plan)
@@ -306,7 +316,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         self._l2 = task.settings.l2
         if found is not None:
             self.l2_search_ = found
-        elif self.l2 != AUTO:
+        elif not open_blocks(self.l2):
             self.__dict__.pop("l2_search_", None)  # that of an earlier fit
 
     def _settings(self) -> CRFSettings:
@@ -317,15 +327,15 @@ class CRF(SequenceModel[Label], Generic[Label]):
 
     def _set_model(self, model: ChainModel, weights: Float64s) -> None:
         super()._set_model(model, weights)
-        if self.l2 != AUTO:
+        if not open_blocks(self.l2):
             self._l2 = self.l2
 
     @property
     def l2_(self) -> float | Mapping[str, float]:
         """The strength l2 that the weights were trained with: `l2`, or what "auto" has found."""
         self._check_fitted()
-        assert not isinstance(self._l2, str)
-        return self._l2
+        assert not open_blocks(self._l2)
+        return self._l2  # type: ignore[return-value]
 
     def _facts(self) -> dict[str, object] | None:
         known = super()._facts()

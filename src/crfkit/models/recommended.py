@@ -29,6 +29,7 @@ STANDARD: Mapping[str, Any] = MappingProxyType(
         "facets": None,
         "tag_dictionary": None,
         "decode": DEFAULT_DECODING,
+        "margin": 0.0,
     }
 )
 """The parameters of a `CRF` without a preset."""
@@ -47,6 +48,7 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "min_count": recommend_encoding("morphology").min_count,
                 "facets": "auto+labels",
                 "tag_dictionary": True,
+                "margin": 2.0,
             }
         ),
     }

@@ -18,6 +18,7 @@ from crfkit.features import (
     FacetsOf,
     FeatureFunctions,
     MissingResource,
+    OpenStrength,
     Resource,
     Strength,
     TagDictionary,
@@ -80,7 +81,7 @@ class CRFSettings:
     features: str | Template | FeatureFunctions | None
     optimizer: Optimizer | str
     l1: Strength
-    l2: Strength | str  # "auto": to be found
+    l2: OpenStrength  # "auto": to be found
     all_possible_states: bool
     all_possible_transitions: bool
     min_count: int | str  # "auto": by the number of positions
@@ -91,6 +92,7 @@ class CRFSettings:
     random_state: RandomState = None
     hash_bits: int | None = None
     decode: str = DEFAULT_DECODING
+    margin: float = 0.0
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
@@ -108,6 +110,7 @@ class CRFSettings:
                 "all_possible_states and min_count are about counted features, not about feature functions"
             )
         check_hash_bits(self.hash_bits)
+        check_strength("margin", self.margin)
         if self.hash_bits is not None and (self.functions is not None or not self.kind.adds_to_chain):
             what = "feature functions" if self.functions is not None else self.kind.written
             raise UnsupportedError(f"hash_bits is about features of positions in a chain, not about {what}")
@@ -183,6 +186,7 @@ class CRFSettings:
             "resources": resource_file.to_json(resources),
             **({} if self.hash_bits is None else {"hash_bits": int(self.hash_bits)}),
             **({} if self.decode == DEFAULT_DECODING else {"decode": self.decode}),
+            **({} if not self.margin else {"margin": float(self.margin)}),
         }
 
     @classmethod
@@ -204,6 +208,7 @@ class CRFSettings:
             resources=learned.resources or None,
             hash_bits=hash_bits_of(settings),
             decode=settings_file.decoding_from_json(settings),
+            margin=setting({"margin": 0.0} | settings, "margin", (float, int)),
         )
 
 

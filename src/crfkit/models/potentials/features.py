@@ -20,6 +20,7 @@ from crfkit.features import (
     MergedFeatures,
     Strength,
     Template,
+    mark_right_labels,
     penalty_vector,
 )
 from crfkit.inference import Answerer, ChainPotentials
@@ -192,6 +193,13 @@ class FeaturePotentials:
             data.dataset, data.annotation, sample_weight=sample_weight, n_threads=n_threads
         )
 
+    def training_loss(self, data: TrainingData, sample_weight: Float64s | None, n_threads: int) -> Loss:
+        """The same, where training may have features of its own: those that tell which labels are right."""
+        first = self.feature_map.right_labels
+        if first is not None:
+            data = data._replace(dataset=mark_right_labels(data.dataset, data.annotation, first))
+        return self.loss(data, sample_weight, n_threads)
+
     def read(self, dataset: Dataset, n_threads: int, n_shards: int = 1) -> Any:
         """What `loss` reads of training data beside the features (`TrainingData.read`), of one of `n_shards` shards."""
         return None
@@ -206,7 +214,8 @@ class FeaturePotentials:
     ) -> Loss:
         """The loss of one shard: of data that may be read anywhere, as long as the model is this one."""
         read = self.read(dataset, n_threads, n_shards)
-        loss = self.loss(TrainingData(dataset.inputs, dataset, annotation, read), sample_weight, n_threads)
+        data = TrainingData(dataset.inputs, dataset, annotation, read)
+        loss = self.training_loss(data, sample_weight, n_threads)
         if n_shards > 1:
             loss.set_shard()
         return loss

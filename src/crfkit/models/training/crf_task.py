@@ -20,7 +20,9 @@ from crfkit.features import (
     FeatureMap,
     MergedFeatures,
     check_costs,
+    fix_margin,
     read_costs,
+    with_margin_features,
 )
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, check_optimizer, read_sample_weight
@@ -49,6 +51,18 @@ def here(shards: TrainingShards, potentials: FeaturePotentials, n_threads: int) 
 """The loss of training data with the weights of potentials, by so many threads."""
 
 
+def counts_mistakes(settings: CRFSettings) -> bool:
+    """Whether the optimizer steps after mistakes, with no objective to which costs could be added."""
+    return "mistakes" in getattr(check_optimizer(settings.optimizer, settings.l1), "needs", ())
+
+
+def check_structure(settings: CRFSettings, given: str) -> None:
+    """Refuse what knows no costs."""
+    if settings.functions is not None or not settings.kind.find_potentials(settings).labels_positions:
+        what = "feature functions have" if settings.functions is not None else f"{settings.kind.written} has"
+        raise UnsupportedError(f"{given}, but {what} none; expected features of positions")
+
+
 @dataclass(frozen=True)
 class CRFTask:
     """Sequences with labels, and the settings of the CRF that is to be trained on them."""
@@ -71,22 +85,14 @@ class CRFTask:
         check_dev(plan.dev)
         read_metric(plan.metric)
         if self.costs is not None:
-            self._check_costs(self.costs)
-
-    def _check_costs(self, costs: Costs) -> None:
-        """Refuse what are no costs, and training that knows none."""
-        check_costs(costs)
-        settings = self.settings
-        if "mistakes" in getattr(check_optimizer(settings.optimizer, settings.l1), "needs", ()):
-            raise UnsupportedError(
-                f"costs were given, but optimizer is {settings.optimizer!r}, which steps after mistakes; expected one "
-                "that minimises the objective, such as crfkit.LBFGS(…)"
-            )
-        if settings.functions is not None or not settings.kind.find_potentials(settings).labels_positions:
-            what = (
-                "feature functions have" if settings.functions is not None else f"{settings.kind.written} has"
-            )
-            raise UnsupportedError(f"costs were given, but {what} none; expected features of positions")
+            check_costs(self.costs)
+            if counts_mistakes(self.settings):
+                raise UnsupportedError(
+                    f"costs were given, but optimizer is {self.settings.optimizer!r}, which steps after mistakes; expected "
+                    "one that minimises the objective, such as crfkit.LBFGS(…)"
+                )
+        if self.costs is not None or self.settings.margin:
+            check_structure(self.settings, "margin is not 0" if self.costs is None else "costs were given")
 
     def encode(self, plan: Plan[Any], n_threads: int) -> "EncodedSequences":
         """The training set in numbers, and warnings about it."""
@@ -142,6 +148,13 @@ class EncodedChains(ABC):
     def _penalty(self, name: str) -> Float64s:
         return self.model.potentials.penalty(name, getattr(self.settings, name))
 
+    def _with_margin(self, feature_map: FeatureMap, make: Callable[[FeatureMap], Loss]) -> Loss:
+        """The loss that `make` makes of this map, with the margin of the settings: the weights of right labels stay."""
+        margin = 0.0 if counts_mistakes(self.settings) else float(self.settings.margin)
+        if not margin:
+            return make(feature_map)
+        return fix_margin(make(with_margin_features(feature_map)), feature_map, margin)
+
     def choose(self) -> Choice:
         """The optimizer that most likely reaches the minimum first."""
         return choose(self.model.n_weights, l1=bool(self._penalty("l1").any()))
@@ -191,13 +204,16 @@ class EncodedSequences(EncodedChains):
 
     def _loss(self, feature_map: FeatureMap, dataset: Dataset, n_threads: int) -> Loss:
         """That of the training data, given with their features as this map has them, with costs."""
-        costs, data = None, self.sharded.data
-        if self.costs is not None:
-            costs = CostFeatures.of(self.costs, feature_map, dataset, data.annotation)
-            feature_map, dataset = costs.feature_map, costs.dataset
-        sharded = self.sharded._replace(data=data._replace(dataset=dataset))
-        loss = self.make_loss(sharded, replace(self.model.potentials, feature_map=feature_map), n_threads)
-        return loss if costs is None else costs.fix(loss)
+        data = self.sharded.data
+
+        def make(feature_map: FeatureMap, dataset: Dataset = dataset) -> Loss:
+            sharded = self.sharded._replace(data=data._replace(dataset=dataset))
+            return self.make_loss(sharded, replace(self.model.potentials, feature_map=feature_map), n_threads)
+
+        if self.costs is None:
+            return self._with_margin(feature_map, make)
+        costs = CostFeatures.of(self.costs, feature_map, dataset, data.annotation)
+        return costs.fix(make(costs.feature_map, costs.dataset))
 
     def fingerprint(self) -> dict[str, str]:
         """Of the data, and of what they call for."""

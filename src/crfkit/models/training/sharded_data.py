@@ -70,6 +70,6 @@ class ShardedData(NamedTuple):
     def loss(self, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The sum of the losses of all shards."""
         if self.n_shards == 1:
-            return potentials.loss(self.data, self.sample_weight, n_threads)
+            return potentials.training_loss(self.data, self.sample_weight, n_threads)
         shards = self.shards(with_inputs=potentials.reads_inputs)
         return sum_losses([potentials.shard_loss(*shard, n_threads, self.n_shards) for shard in shards])

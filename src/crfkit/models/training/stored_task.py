@@ -160,7 +160,11 @@ class StoredSequences(EncodedChains):
         """What training minimises."""
         l1, l2 = self._penalty("l1"), self._penalty("l2")
         potentials = self.model.potentials
-        loss = self.make_loss(self.stored, potentials, n_threads)
+
+        def make(feature_map: FeatureMap) -> Loss:
+            return self.make_loss(self.stored, replace(potentials, feature_map=feature_map), n_threads)
+
+        loss = self._with_margin(potentials.feature_map, make)
         return Objective(loss, l1=l1, l2=l2, features=potentials.number_features())
 
     def fingerprint(self) -> dict[str, str]:
