@@ -1,8 +1,11 @@
 """What a machine is like for `benchmarks.cluster_simulation`: computing, messages and the optimizer, measured one by one.
 
     a pass in one process           at two sizes of shards: seconds for a position, and for a weight of each shard
-    several passes side by side     how much longer each of them takes, as they share memory and caches
-    questions without work          to one worker, about vectors of several lengths: latency and bytes a second
+    several passes side by side     how much longer they take that begin together, until the last one ends: processes
+                                    share memory and caches, and take turns
+    questions without work          to one worker, about vectors of several lengths, in messages and in shared memory:
+                                    latency and bytes a second; to several workers: seconds for each
+    a cluster without work          the processor time that client, scheduler and workers take all the same
     the optimizer                   iterations on a function that costs nothing, with one thread and with all
     an addition                     of two vectors
 
@@ -20,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.distributed import Plan, Run, Watch, local_client, measure
+from benchmarks.distributed import Plan, Run, local_client, measure
 from crfkit import CRF, LBFGS
 from crfkit.arrays import Float64s
 from crfkit.models import Progress
 from crfkit.objective import Objective, evaluate, python_loss
 
 SIZES = (1_000, 500_000, 2_000_000)  # of vectors in messages
+MANY = 4  # workers that the client asks
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,13 @@ class Machines:
     addition: float  # seconds for each weight of a sum of two vectors
     optimizer: float  # seconds of the client for each weight and pass
     optimizer_alone: float  # the same with one thread
+    handling: float = 0.0  # seconds of the client for each message
     contention: float = 1.0  # how much longer computing takes where each core of one machine has a process
     crowding: float = 1.0  # the same where it has several, beside the turns that they take
+    idle_client: float = 0.0  # processor time of client and scheduler that have nothing to do, in a second
+    idle_worker: float = 0.0  # the same of a worker
+    near_latency: float = 0.0  # seconds of a message on one machine, where vectors are in shared memory
+    near_copy: float = 0.0  # seconds for each weight of a copy to shared memory
     cores: int | None = None  # that all workers share, as on one machine; None: each has its own
 
 
@@ -134,8 +143,10 @@ def addition_seconds(n_weights: int, clock: Callable[[], float], repeats: int = 
     return (clock() - began) / repeats / n_weights
 
 
-def question_seconds(sizes: Sequence[int], repeats: int, *, cpu: bool = False) -> list[float]:
-    """Of a question to one worker about a vector of each size, and its answer, without what the empty loss itself takes.
+def question_seconds(
+    sizes: Sequence[int], repeats: int, *, n_workers: int = 1, share_memory: bool = False, cpu: bool = False
+) -> list[float]:
+    """Of a question to workers about a vector of each size, and its answer, without what the empty loss itself takes.
 
     The lower quartile by the clock; with `cpu`, the mean of the processor seconds of client and worker.
     """
@@ -143,9 +154,10 @@ def question_seconds(sizes: Sequence[int], repeats: int, *, cpu: bool = False) -
     from crfkit.distributed.remote_loss import RemoteLoss
 
     found = []
-    with local_client(1) as client:
+    with local_client(n_workers) as client:
         for n_weights in sizes:
-            remote = RemoteLoss(Cluster(client), EmptyShards(n_weights, 1))
+            shards = EmptyShards(n_weights, n_workers)
+            remote = RemoteLoss(Cluster(client), shards, share_memory=share_memory)
             own = Nothing(n_weights)(None, 1)[0]
             remote.evaluate(np.zeros(n_weights))
             seconds, empty = [], []
@@ -178,35 +190,56 @@ _data: tuple[Any, Any] = ([], [])  # of processes that are forked
 _barrier: Any = None
 
 
-def _mean_pass(plan: Plan) -> float:
-    """The seconds of a pass, from when all processes have computed one."""
-    watch = Watch(list)
+def _passes(plan: Plan) -> list[tuple[float, float, float]]:
+    """When the iterations of a training run begin and end, and their passes; all processes begin one together."""
+    rows: list[tuple[float, float, float]] = []
+    began = done = 0.0
 
     def callback(step: Progress) -> None:
-        if step.iteration == 1:
-            _barrier.wait(600)
-        watch(step)
+        nonlocal began, done
+        rows.append((began, time.perf_counter(), step.passes - done))
+        done = step.passes
+        _barrier.wait(600)
+        began = time.perf_counter()
 
     optimizer = LBFGS(max_iterations=2 * plan.iterations, tolerance=0.0, change=0.0)
     CRF(n_threads=1, optimizer=optimizer).fit(*_data, shard_size=plan.shard_size, callback=callback)
-    (first, begin), (last, end) = watch.rows[0], watch.rows[-1]
-    return (last - first) / (end - begin)
+    return rows[1:]
 
 
 def pass_beside(n_processes: int, plan: Plan, data: tuple[Any, Any]) -> float:
-    """The seconds of a pass in each of so many processes at the same time."""
+    """The seconds of a pass in so many processes, each with all of the data, from when they begin until the last one ends.
+
+    The lower quartile, as for the passes that are measured on workers.
+    """
     global _data, _barrier
     fork = multiprocessing.get_context("fork")
     _data, _barrier = data, fork.Barrier(n_processes)
     with fork.Pool(n_processes) as pool:
-        return float(np.mean(pool.map(_mean_pass, [plan] * n_processes, chunksize=1)))
+        begin, end, passes = np.array(pool.map(_passes, [plan] * n_processes, chunksize=1)).T
+    return float(np.quantile((end.max(axis=1) - begin.min(axis=1)) / passes[:, 0], 0.25))
 
 
 def contention_of(plan: Plan, data: tuple[Any, Any], cores: int) -> tuple[float, float]:
     """How much longer a pass takes where each core has a process, and where it has two, which take turns."""
+    found: dict[int, list[float]] = {1: [], cores: [], 2 * cores: []}
     some = tuple(part[: len(part) // 4] for part in data)
-    alone, each, twice = (pass_beside(n, plan, some) for n in (1, cores, 2 * cores))
+    for _ in range(plan.repeats):  # in turn, so that a load on the machine meets all of them
+        for n, seconds in found.items():
+            seconds.append(pass_beside(n, plan, some))
+    alone, each, twice = (min(seconds) for seconds in found.values())
     return max(each / alone, 1.0), max(twice / alone / 2, 1.0)
+
+
+def idle_seconds(seconds: float) -> tuple[float, float]:
+    """Processor time, in a second, of the client with its scheduler, and of a worker, that have nothing to do."""
+    with local_client(1) as client:
+        client.run(time.process_time)
+        before, here, began = client.run(time.process_time), time.process_time(), time.perf_counter()
+        time.sleep(seconds)
+        own = time.process_time() - here
+        after, took = client.run(time.process_time), time.perf_counter() - began
+    return own / took, sum(after[worker] - before[worker] for worker in before) / took
 
 
 def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False) -> Machines:
@@ -225,7 +258,14 @@ def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False)
     per_shard = max(seconds - others, 0.0) / n_fewer / D
     computing = seconds - alone * D - per_shard * one.n_shards * D
     latency, bandwidth = message_line(SIZES, question_seconds(SIZES, repeats, cpu=cpu))
+    near_latency, near_bandwidth = message_line(
+        SIZES, question_seconds(SIZES, repeats, share_memory=True, cpu=cpu)
+    )
+    one_worker, many = (
+        question_seconds(SIZES[:1], repeats, n_workers=n, share_memory=True, cpu=cpu)[0] for n in (1, MANY)
+    )
     contention, crowding = (1.0, 1.0) if cpu else contention_of(plan, data, n_threads)
+    idle_client, idle_worker = (0.0, 0.0) if cpu else idle_seconds(0.1 * repeats)
     return Machines(
         seconds_per_position=max(computing, 0.1 * seconds) / one.n_positions,
         per_shard=per_shard,
@@ -234,7 +274,12 @@ def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False)
         addition=addition_seconds(D, clock),
         optimizer=together,
         optimizer_alone=alone,
+        handling=min(max(many - one_worker, 0.0) / (MANY - 1) / 2, latency),
         contention=contention,
         crowding=crowding,
+        idle_client=idle_client,
+        idle_worker=idle_worker,
+        near_latency=near_latency,
+        near_copy=8.0 / near_bandwidth,
         cores=None if cpu else n_threads,
     )

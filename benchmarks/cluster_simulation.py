@@ -3,8 +3,11 @@
 The messages, and the workers that compute, are those of `crfkit.distributed`: the client sends the weights to a few workers,
 these to others, each computes its shards, and sums come back along the tree. What is assumed:
 
-    computing        seconds for each position, and for each weight of a shard; workers of one machine share its cores
+    computing        seconds for each position, and for each weight of a shard; workers of one machine share its cores,
+                     with what client, scheduler and workers do in the background
     a message        latency + bytes / bandwidth; a machine sends one at a time, and receives one at a time
+                     on one machine: the client copies the weights to shared memory, each worker its sum, and messages
+                     say no more than that
     an addition      seconds for each weight
     the optimizer    seconds of the client for each weight
 
@@ -85,10 +88,12 @@ class Simulation:
 
     def message(self, sender: str, receiver: str, ready: float) -> float:
         """When a vector arrives that is ready at the sender."""
+        here = self.machines
+        near = here.cores is not None
         begin = max(ready, self.sending[sender], self.receiving[receiver])
-        end = begin + 8.0 * self.problem.n_weights / self.machines.bandwidth
+        end = begin + here.handling + (0.0 if near else 8.0 * self.problem.n_weights / here.bandwidth)
         self.sending[sender] = self.receiving[receiver] = end
-        return end + self.machines.latency
+        return end + max((here.near_latency if near else here.latency) - here.handling, 0.0)
 
     def spread(self, sender: str, node: Node, ready: float) -> None:
         """The weights go to the worker of a node, and from there to others."""
@@ -112,10 +117,11 @@ class Simulation:
     def run(self) -> Pass:
         """All of it."""
         D, parts = self.problem.n_weights, self.tree.split(FAN_OUT)
+        copy = self.machines.near_copy * D if self.machines.cores is not None else 0.0
         for part in parts:
-            self.spread(CLIENT, part, 0.0)
+            self.spread(CLIENT, part, copy)
         self.ends = share_cores(self.begins, self.work, self.machines)
-        ready = max(self.message(part.worker, CLIENT, self.collect(part)) for part in parts)
+        ready = max(self.message(part.worker, CLIENT, self.collect(part) + copy) for part in parts)
         total = ready + (len(parts) - 1) * self.machines.addition * D + self.machines.optimizer * D
         return Pass(total, max(self.ends[worker] - begin for worker, begin in self.begins.items()))
 
@@ -124,9 +130,11 @@ def slowdown(n_processes: int, machines: Machines) -> float:
     """How much longer computing takes for each of so many processes."""
     if machines.cores is None or n_processes < 2:
         return 1.0
-    if n_processes <= machines.cores:
+    if n_processes < machines.cores:
         return machines.contention
-    return n_processes / machines.cores * machines.crowding
+    idle = machines.idle_client + n_processes * machines.idle_worker  # which needs a core
+    turns = n_processes / machines.cores
+    return (machines.contention if turns == 1 else turns * machines.crowding) / (1 - idle / machines.cores)
 
 
 def share_cores(
@@ -247,8 +255,13 @@ def describe(here: Machines) -> list[str]:
         f"| computing, for a weight and shard | {here.per_shard * 1e9:.2f} ns |",
         f"| with a process on each core, longer by | {here.contention - 1:.0%} |".replace("%", " %"),
         f"| with two on each core, longer by | {here.crowding - 1:.0%} |".replace("%", " %"),
+        f"| in the background of a second: client and scheduler | {here.idle_client * 1e3:.1f} ms |",
+        f"| the same, a worker | {here.idle_worker * 1e3:.1f} ms |",
         f"| a message: latency | {here.latency * 1e3:.2f} ms |",
         f"| a message: bytes a second | {here.bandwidth / 1e9:.2f} GB |",
+        f"| a message: seconds of the client | {here.handling * 1e3:.2f} ms |",
+        f"| with shared memory: latency | {here.near_latency * 1e3:.2f} ms |",
+        f"| with shared memory: a copy, for a weight | {here.near_copy * 1e9:.2f} ns |",
         f"| an addition, for a weight | {here.addition * 1e9:.2f} ns |",
         f"| the optimizer, for a weight | {here.optimizer * 1e9:.1f} ns |",
         f"| the same with one thread | {here.optimizer_alone * 1e9:.1f} ns |",

@@ -38,6 +38,13 @@ def test_two_workers_are_asked_by_the_client() -> None:
     assert simulate(machines, Problem(4, 1000, 2), 2).total == pytest.approx(1.75 + 2 + 1)
 
 
+def test_workers_of_one_machine_share_vectors() -> None:
+    # The client copies the weights until 0.01, and needs 0.1 for each message, which takes 0.25: they arrive at 0.26 and
+    # 0.36. The workers copy their sums; the client has the first at 0.27 + 0.25, and needs until 0.47 for the second.
+    near = replace(FREE, cores=2, handling=0.1, near_latency=0.25, near_copy=1e-3, latency=9.0, bandwidth=1.0)
+    assert simulate(near, Problem(0, 10, 2), 2).total == pytest.approx(0.47 + 0.15)
+
+
 def test_eight_workers_ask_each_other() -> None:
     # The client sends to four in turn (until 4), each of these to another one; eight sums come back the same way: the
     # last worker has the weights at 5, its sum is with the fourth one at 6, and the client has received the others by then.
@@ -57,6 +64,10 @@ def test_processes_share_cores() -> None:
     assert share(begins, work, 2) == dict.fromkeys(begins, 6.0)
     assert share(begins, work, 4, contention=1.5) == dict.fromkeys(begins, 4.5)
     assert share(begins, work, 2, contention=1.5, crowding=1.25) == dict.fromkeys(begins, 7.5)
+    # What runs in the background, here 0.2 + 4 · 0.1 of the time of two cores, leaves 0.7 of it.
+    idle = {"idle_client": 0.2, "idle_worker": 0.1}
+    assert share(begins, work, 2, **idle) == pytest.approx(dict.fromkeys(begins, 6.0 / 0.7))
+    assert share(begins, work, 8, **idle) == dict.fromkeys(begins, 3.0)
     # One core: a alone until 1, then two at half the speed until both have 2 left … b ends last, alone.
     assert share({"a": 0.0, "b": 1.0}, {"a": 3.0, "b": 3.0}, 1) == pytest.approx({"a": 5.0, "b": 6.0})
     found = share({"a": 0.0, "b": 9.0}, {"a": 3.0, "b": 1.0}, 1, contention=2.0, crowding=2.0)
