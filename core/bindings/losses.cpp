@@ -164,6 +164,12 @@ void bind_losses(nb::module_& m) {
                 new (self) Objective(std::move(loss), copy(view(l2)));
             },
             "loss"_a, "l2"_a)
+        .def_prop_ro("l2",
+                     [](nb::handle self) {
+                         const std::span<const double> l2 = nb::cast<const Objective&>(self).l2();
+                         return nb::ndarray<nb::numpy, const double, nb::ndim<1>>(l2.data(), {l2.size()},
+                                                                                  self);
+                     })
         .def("refine", &Objective::refine, nb::call_guard<LockRelease>())
         .def(
             "value_and_gradient",

@@ -72,15 +72,16 @@ class Objective:
         *,
         l1: Float64s | float = 0.0,
         l2: Float64s | float = 1.0,
-        features: Int32s | None = None,
+        features: Callable[[], Int32s] | None = None,
     ) -> None:
-        self.l1, self.l2 = _strength(l1), _strength(l2)
+        self.l1 = _strength(l1)
         self.n_weights = loss.n_weights  # D
         self.n_sequences = loss.n_sequences  # N
         self.shard_ptr = loss.shard_ptr  # the first sequence of each shard, and N
-        self.features = features  # [D] that each weight is one of, −1: of none; None: not known
+        self.features = features  # for dropout: gives [D] what each weight is one of, −1: of none
         self._loss = loss
-        self._core = _core.Objective(loss, np.atleast_1d(self.l2))
+        self._core = _core.Objective(loss, np.atleast_1d(np.asarray(l2, dtype=np.float64)))
+        self.l2 = _strength(self._core.l2)  # kept once
 
     def value_and_gradient(self, w: Float64s) -> tuple[float, Float64s]:
         """The smooth part of f, and its gradient [D]."""
@@ -114,7 +115,7 @@ class Objective:
         dropped = None
         if dropout is not None:
             assert self.features is not None
-            dropped = _core.Dropout(self.features, *dropout)
+            dropped = _core.Dropout(self.features(), *dropout)
         return _core.run(self._core, rule, np.atleast_1d(self.l1), state, order, dropped)
 
     def takes_any_order(self) -> bool:

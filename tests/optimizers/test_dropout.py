@@ -32,7 +32,7 @@ def features_of(problem: Problem) -> npt.NDArray[np.int32]:
 
 def noisy_objective(problem: Problem, n_threads: int = 1) -> Objective:
     objective = objective_of(problem, 0.2, 0.3, n_threads)
-    objective.features = features_of(problem)
+    objective.features = lambda: features_of(problem)
     return objective
 
 
@@ -130,6 +130,6 @@ def test_what_has_no_dropout() -> None:
     with pytest.raises(UnsupportedError, match="does not know which weights are those of one feature"):
         SGD(1, rate=0.1, dropout=0.5).minimize(objective_of(problem), problem.w)
     objective = noisy_objective(problem)
-    objective.features = np.zeros(1, np.int32)
+    objective.features = lambda: np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="features of weights, expected"):
         SGD(1, rate=0.1, dropout=0.5).minimize(objective, problem.w)

@@ -199,7 +199,7 @@ class EncodedSequences(EncodedChains):
             touched = potentials.find_touched(data)
             l1, l2 = np.where(touched, l1, 0.0), np.where(touched, l2, 0.0)
         if start is None or sharded.n_shards > 1:  # which features are equal is seen in all data together
-            return Objective(loss(None), l1=l1, l2=l2, features=potentials.number_features())
+            return Objective(loss(None), l1=l1, l2=l2, features=potentials.number_features)
         return choose_objective(loss, potentials.merge(data), start, l1=l1, l2=l2)
 
     def _loss(self, feature_map: FeatureMap, dataset: Dataset, n_threads: int) -> Loss:

@@ -165,7 +165,7 @@ class StoredSequences(EncodedChains):
             return self.make_loss(self.stored, replace(potentials, feature_map=feature_map), n_threads)
 
         loss = self._with_margin(potentials.feature_map, make)
-        return Objective(loss, l1=l1, l2=l2, features=potentials.number_features())
+        return Objective(loss, l1=l1, l2=l2, features=potentials.number_features)
 
     def fingerprint(self) -> dict[str, str]:
         """Of the data, by the checksums of their shards, and of what they call for."""
