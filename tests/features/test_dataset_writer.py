@@ -26,6 +26,7 @@ from crfkit.features import (
     encode_files,
     encode_pairs,
     encode_sources,
+    part_encoding,
     read_shard,
 )
 
@@ -239,7 +240,7 @@ def test_a_killed_run_over_files_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     files = column_files(tmp_path)
     options: dict[str, Any] = {"features": SETTINGS.features, "shard_size": 23}
     whole = encode_files(files, tmp_path / "whole", **options)
-    expected, encode_part = contents(whole), dataset_writer.encode_part
+    expected, encode_part = contents(whole), part_encoding.encode_part
     for last in range(0, whole.n_shards, 3):
         left = iter(range(last))
 

@@ -218,7 +218,7 @@ def test_shards_of_empty_sequences(features: Any) -> None:
         assert model.weights_.tobytes() == known.weights_.tobytes()
         assert model.n_columns_ == known.n_columns_ == 2
     other = ([("a",)], ["X"])
-    with pytest.raises(ShapeError, match="found 1 input column besides the label, expected 2"):
+    with pytest.raises(ShapeError, match="have 1 column, expected 2 as before"):
         CRF(features="pos").fit(iter([some, none, other]), shard_size=1)
 
 

@@ -27,6 +27,8 @@ def train_on_dataset(
     check_outputs(model, options["checkpoint"], (*sorted(folder.iterdir()), dev))
     dataset = open_dataset(folder)
     reading = {"label_column": -1, "separator": None, **dataset.settings.get("reading", {})}
+    if options["hash_bits"] is None:
+        options = {**options, "hash_bits": dataset.settings.get("hash_bits")}
     crf = estimator_of(dataset_features(dataset, options), options, client)
     held_out = None
     if dev is not None:

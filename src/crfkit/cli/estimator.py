@@ -118,7 +118,7 @@ def estimator_of(features: Template | str | None, options: dict[str, Any], clien
 
         make = partial(DistributedCRF, client)
     facets = options["facets"]
-    usual: CRF = CRF(structure_of(options), features)
+    usual: CRF = CRF(structure_of(options), features, hash_bits=options["hash_bits"])
     return make(
         structure=usual.structure,
         features=features,

@@ -16,7 +16,6 @@ from crfkit.features.costs import (
     with_margin_features,
 )
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
-from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, EncodingSettings, encode_part
 from crfkit.features.dictionary_words import DictionaryWords, WordCounts
 from crfkit.features.encoded_data import encode_files, encode_pairs, encode_sources
 from crfkit.features.encoding import Encoder, check_hash_bits
@@ -78,6 +77,7 @@ from crfkit.features.lattice_map import (
 from crfkit.features.lattice_paths import encode_paths, gold_triples, path_numbers, path_spans, path_triples
 from crfkit.features.merged_features import Coordinates, MergedFeatures
 from crfkit.features.pair_sources import PairSource, cut_pairs, file_source, read_row_shards
+from crfkit.features.part_encoding import ENCODED_SHARD_SIZE, EncodingSettings, encode_part
 from crfkit.features.pattern_map import PatternData, PatternMap
 from crfkit.features.penalties import (
     DEFAULT_BLOCK,

@@ -16,99 +16,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crfkit.data import ArrayFile, DatasetFolder, EncodedDataset, read_arrays, write_arrays, write_file
-from crfkit.errors import (
-    ArgumentError,
-    EmptyDataError,
-    FileFormatError,
-    ShapeError,
-    UnsupportedError,
-    UnwritableFileError,
-)
+from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError, UnwritableFileError
 from crfkit.features.column_rows import ColumnRows
-from crfkit.features.dataset import Annotation
-from crfkit.features.encoding import Encoder
-from crfkit.features.frequent_words import FrequentWords, WordCounter
-from crfkit.features.joint_parts import JointParts, join_parts, make_head, make_part
-from crfkit.features.knowledge import MissingResource, Resource
-from crfkit.features.labels import Labels, check_lists
-from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, keep_pairs, mark_last
-from crfkit.features.position_words import Column, number_words
-from crfkit.features.presets import bind_resources, count_columns, preset, recommend_encoding
+from crfkit.features.frequent_words import WordCounter
+from crfkit.features.joint_parts import JointParts, join_parts, make_head
+from crfkit.features.pair_sources import Pair, PairSource, cut_pairs, keep_pairs, mark_last, number_from
+from crfkit.features.part_encoding import EncodingSettings, encode_part
 from crfkit.features.templates import Template
-
-ENCODED_SHARD_SIZE = 1 << 18
-"""Positions of a shard of an encoded data set, where nothing else is asked for."""
 
 _SHARDS_AT_ONCE = 2  # that are written; each takes memory
 
 Counted = Callable[[Iterable[Any], Callable[[Any], int]], Iterable[Any]]
-
-
-@dataclass(frozen=True)
-class EncodingSettings:
-    """How sequences are encoded."""
-
-    features: Template | str | None = (
-        None  # a template, or the name of a preset; None: positions list their features
-    )
-    min_count: int | str = 1  # "auto": by the number of positions
-    shard_size: int = ENCODED_SHARD_SIZE
-    reading: dict[str, Any] | None = None  # how files are read, for those who read more of them
-    hash_bits: int | None = None  # features are known by 2^hash_bits buckets of their names
-    resources: Mapping[str, Resource | MissingResource] | None = None  # which macros of the template name
-    word_column: Column | None = None  # of the words that are kept for a tag dictionary
-    counts: FrequentWords | None = (
-        None  # of words in all sequences, where macros of the template ask for them
-    )
-
-    def complete(self, min_count: int | str | None, word_column: Column | None) -> EncodingSettings:
-        """The same with these two, or where they are None with what the preset has."""
-        usual = recommend_encoding(self.features)
-        least = usual.min_count if min_count is None else min_count
-        words = usual.word_column if word_column is None else word_column
-        return replace(self, min_count=least, word_column=words)
-
-    def template_for(self, n_columns: int | None) -> Template | None:
-        """The template; a preset fits itself to the columns."""
-        of_preset = isinstance(self.features, str)
-        template = preset(self.features, n_columns) if isinstance(self.features, str) else self.features
-        if template is None:
-            return None
-        bound = bind_resources(template, self.resources, of_preset=of_preset)
-        return bound if self.counts is None else replace(bound, counts=self.counts)
-
-    @property
-    def asked_counts(self) -> dict[int, set[int]]:
-        """The counts of words that macros ask for, by column, and that are not known yet."""
-        is_open = isinstance(self.features, Template) and self.counts is None
-        return self.features.asked_counts if is_open else {}  # type: ignore[union-attr]
-
-    def to_json(self, template: Template | None) -> dict[str, Any]:
-        """As a model file has them."""
-        used = template.used_resources() if template is not None else self.resources or {}
-        resources = {name: resource.digest for name, resource in sorted(used.items())}
-        return {
-            "features": None if template is None else template.text,
-            "language": None if template is None else template.LANGUAGE,
-            "preset": self.features if isinstance(self.features, str) else None,
-            "min_count": self.min_count,
-            "reading": self.reading or {},
-            **({} if self.hash_bits is None else {"hash_bits": self.hash_bits}),
-            **({"resources": resources} if resources else {}),
-            **({} if self.word_column is None else {"word_column": self.word_column}),
-        }
 
 
 class DatasetWriter:
@@ -264,7 +192,7 @@ class DatasetWriter:
             while not complete and (part := self._read(self.files.part(number))) is not None:
                 if part.metadata["source"] != s:
                     break
-                self._check_columns(part.metadata["n_columns"], source.name)
+                self._check_columns(part.metadata["n_columns"], source, skipped)
                 skipped += part.metadata["n_sequences"]
                 complete = part.metadata["last"]
                 number += 1
@@ -273,22 +201,29 @@ class DatasetWriter:
             self._remove_parts(number)  # what follows a damaged part
             self.stage(f"encoding {source.name}")
             for part, last in self._encode(source, skipped):
-                self._check_columns(part.metadata["n_columns"], source.name)
+                self._check_columns(part.metadata["n_columns"], source, skipped)
                 facts = {"source": s, "last": last, **part.metadata}
                 write_arrays(self.files.part(number), part.arrays, facts)
                 number += 1
+                skipped += part.metadata["n_sequences"]
         if not number:
             raise EmptyDataError("there is no sequence to encode, expected at least one")
         return number
 
-    def _check_columns(self, n_columns: int | None, name: str) -> None:
+    def _check_columns(self, n_columns: int | None, source: PairSource, first: int) -> None:
+        """Refuse a part, from this sequence of a source on, whose rows have other columns than those before."""
         if n_columns is None:  # no rows at all: sequences are empty, or of features
             return
         if self.n_columns is not None and n_columns != self.n_columns:
+            if source.rows is None:
+                columns = f"{n_columns} column{'s' * (n_columns != 1)}"
+                raise ShapeError(
+                    f"the rows from sequence {first} on have {columns}, expected {self.n_columns} as before"
+                )
             found = "1 input column" if n_columns == 1 else f"{n_columns} input columns"
-            first = self.sources[0].name
+            name = self.sources[0].name
             raise ShapeError(
-                f"{name}: found {found} besides the label, expected {self.n_columns} as in {first}"
+                f"{source.name}: found {found} besides the label, expected {self.n_columns} as in {name}"
             )
         self.n_columns = n_columns
 
@@ -303,7 +238,10 @@ class DatasetWriter:
             rows = source.rows(size, self.n_threads)
             shards = mark_last(skip_sequences(self.counted(rows, len), skipped))
         for shard, last in shards:
-            yield encode_part(shard, self.settings, self.n_threads), last
+            with number_from(skipped if source.rows is None else 0):  # those of files have a line
+                part = encode_part(shard, self.settings, self.n_threads)
+            skipped += part.metadata["n_sequences"]
+            yield part, last
 
     def _parts(self, n_parts: int) -> Iterator[ArrayFile]:
         return (read_arrays(self.files.part(i), check=False) for i in range(n_parts))
@@ -356,37 +294,6 @@ def skip_sequences(shards: Iterable[ColumnRows], skipped: int) -> Iterator[Colum
             skipped -= len(rows)
         else:
             yield rows
-
-
-def encode_part(shard: list[Pair] | ColumnRows, settings: EncodingSettings, n_threads: int = 1) -> ArrayFile:
-    """The sequences of a shard, with a vocabulary and labels of their own: step 1, on any machine."""
-    if settings.asked_counts:
-        raise UnsupportedError(
-            "%rare counts the words of all sequences, which no single part of a data set has"
-        )
-    if isinstance(shard, ColumnRows):
-        encoder = Encoder(settings.template_for(shard.n_columns), hash_bits=settings.hash_bits)
-        dataset = encoder.fit_encode(shard, n_threads)
-        values, ids = shard.label_ids
-        labels = Labels.learn([values])
-        annotation = Annotation(labels.encode([values], [len(values)]).labels[ids])
-    else:
-        X, y = [x for x, _ in shard], [labels for _, labels in shard]
-        n_columns = None if settings.features is None else count_columns(X)[1]
-        encoder = Encoder(settings.template_for(n_columns), hash_bits=settings.hash_bits)
-        dataset = encoder.fit_encode(X, n_threads)
-        gold = check_lists(y, dataset.sequence_ptr)
-        try:
-            labels = Labels.learn(gold)
-        except EmptyDataError:  # of this part
-            labels = Labels(())
-        annotation = labels.encode(gold, np.diff(dataset.sequence_ptr))
-    vocabularies, words = {"": encoder.vocabulary, "arc_": encoder.arc_vocabulary}, None
-    if settings.word_column is not None:
-        given = shard if isinstance(shard, ColumnRows) else X
-        vocabularies["word_"], words = number_words(given, settings.word_column)
-    facts = {"n_columns": encoder.n_columns, "more_columns": encoder.more_columns}
-    return make_part(dataset, annotation, labels, vocabularies, facts, words)
 
 
 def _lock(stream: Any, folder: Path) -> None:

@@ -11,10 +11,11 @@ from crfkit import _core
 from crfkit.counts import check_count
 from crfkit.data import EncodedDataset, find_separator
 from crfkit.errors import ArgumentError
-from crfkit.features.dataset_writer import ENCODED_SHARD_SIZE, Counted, DatasetWriter, EncodingSettings
+from crfkit.features.dataset_writer import Counted, DatasetWriter
 from crfkit.features.encoding import check_hash_bits
 from crfkit.features.knowledge import MissingResource, Resource, check_resources
 from crfkit.features.pair_sources import Pair, PairSource, file_source, read_row_shards
+from crfkit.features.part_encoding import ENCODED_SHARD_SIZE, EncodingSettings
 from crfkit.features.position_words import Column, check_word_column
 from crfkit.features.presets import PRESETS
 from crfkit.features.rare_features import check_min_count

@@ -21,7 +21,7 @@ from crfkit.features.rare_features import AUTO_COUNT, least_count
 from crfkit.features.shard_arrays import read_shard, shard_arrays
 
 if TYPE_CHECKING:
-    from crfkit.features.dataset_writer import EncodingSettings
+    from crfkit.features.part_encoding import EncodingSettings
 
 COUNTED = "counted_"
 """What the names of arrays begin with that hold counts of words."""
@@ -65,15 +65,19 @@ def join_parts(parts: Callable[[], Iterable[ArrayFile]], settings: EncodingSetti
     found: dict[Any, None] = {}  # labels
     kinds: dict[str, list[int]] = {}  # names of arrays that all shards have, with their numbers of columns
     facts: list[dict[str, Any]] = []
+    n_sequences = 0
     for part in parts():
         facts.append(part.metadata)
         found |= dict.fromkeys(Labels.from_json(part.metadata["labels"]).classes)
         for name, array in part.arrays.items():
             shape = list(array.shape[1:])
             if kinds.setdefault(name, shape) != shape:
+                [wide], [known] = shape, kinds[name]
                 raise ShapeError(
-                    f"{name.replace(':', ' block ')} has rows of {kinds[name]} and {shape} numbers"
+                    f"{name.replace(':', ' block ')} has rows of {wide} numbers from sequence {n_sequences} on, "
+                    f"expected {known} as before"
                 )
+        n_sequences += part.metadata["n_sequences"]
     # Sequences of a part may all be empty: it has no columns.
     with_rows = next((one for one in facts if one["n_columns"] is not None), facts[0])
     n_columns, more_columns = with_rows["n_columns"], with_rows["more_columns"]

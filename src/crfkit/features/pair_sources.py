@@ -2,15 +2,18 @@
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from crfkit.data import make_read_error
-from crfkit.errors import ArgumentError, FileFormatError
+from crfkit.errors import ArgumentError, FileFormatError, InputError, LabelError, reword
 from crfkit.features.column_rows import ColumnRows
 from crfkit.features.frequent_words import WordCounter
 from crfkit.features.shards import ShardCutter
+from crfkit.features.wording import shorten
 
 T = TypeVar("T")
 _KEPT_AT_ONCE = 1 << 16  # positions
@@ -95,20 +98,35 @@ def mark_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
         yield cast(T, held), True
 
 
-def cut_pairs(pairs: Iterable[Pair], shard_size: int) -> Iterator[tuple[list[Pair], bool]]:
+@contextmanager
+def number_from(first: int) -> Iterator[None]:
+    """Errors in this block name sequences by their numbers in all data; the block counts from the first one on."""
+    try:
+        yield
+    except InputError as error:
+        found = re.search(r"\bsequence ([0-9]+)", str(error))
+        if found is None or not first:
+            raise
+        text = f"{error}"
+        number = int(found[1]) + first
+        raise reword(error, f"{text[: found.start(1)]}{number}{text[found.end(1) :]}") from None
+
+
+def cut_pairs(pairs: Iterable[Any], shard_size: int) -> Iterator[tuple[list[Pair], bool]]:
     """The sequences of each shard, and whether it is the last one."""
     cutter = ShardCutter(shard_size)
     chunk: list[Pair] = []
     for n, pair in enumerate(pairs):
-        try:
-            x, y = pair
-            x, y = (list(part) if isinstance(part, Iterator) else part for part in (x, y))
-            length = len(y)
-        except (TypeError, ValueError):
+        if isinstance(pair, str | bytes | Mapping) or not isinstance(pair, Collection) or len(pair) != 2:
+            length = f" of length {len(pair)}" if isinstance(pair, Sized) else ""
             raise ArgumentError(
-                f"item {n} is of type {type(pair).__name__}, expected a pair: a sequence and its labels"
-            ) from None
-        if cutter.begins(length):
+                f"item {n} is of type {type(pair).__name__}{length}, expected a pair: a sequence and its labels"
+            )
+        given: list[Any] = [list(part) if isinstance(part, Iterator) else part for part in pair]
+        x, y = given
+        if not isinstance(y, Sized):
+            raise LabelError(f"item {n}: the labels are {shorten(y)}, expected a list of labels")
+        if cutter.begins(len(y)):
             yield chunk, False
             chunk = []
         chunk.append((x, y))

@@ -14,12 +14,12 @@ from crfkit._core import Vocabulary
 from crfkit.arrays import Int32s, Int64s, offsets
 from crfkit.data import ArrayFile, EncodedDataset
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
-from crfkit.features.dataset_writer import EncodingSettings
 from crfkit.features.dictionary_words import DictionaryWords
 from crfkit.features.encoding import Encoder
 from crfkit.features.joint_parts import JointParts, describe_shard, join_parts, make_head, make_part
 from crfkit.features.joint_vocabulary import vocabulary_of
 from crfkit.features.labels import Labels
+from crfkit.features.part_encoding import EncodingSettings
 from crfkit.features.shard_arrays import read_shard
 from crfkit.features.tag_dictionary import TagDictionary
 from crfkit.structures import AllowedLabels

@@ -9,7 +9,7 @@ from typing import Any
 
 from crfkit.counts import check_count
 from crfkit.data import EncodedDataset, open_dataset, read_pairs
-from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.errors import ArgumentError, LabelError, UnsupportedError
 from crfkit.features import (
     ENCODED_SHARD_SIZE,
     PRESETS,
@@ -24,6 +24,7 @@ from crfkit.models.frame_input import read_examples
 from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, find_template
 from crfkit.models.training.crf_task import CRFTask, MakeLoss
+from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import LOGGER
 from crfkit.models.training.stored_task import StoredTask, find_obstacle, find_word_column
 from crfkit.models.training.training_set import Examples
@@ -55,7 +56,7 @@ def open_task(
             raise ArgumentError(f"shard_size is {shard_size}, but {X.path} has shards of {X.shard_size}")
         yield StoredTask(settings, X, make_loss)
     elif has_labels and find_obstacle(settings) is None:
-        with tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
+        with terminable(), tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
             yield StoredTask(settings, _encode(files, X, Path(folder), settings, shard_size), make_loss)
     else:
         if has_labels:
@@ -73,6 +74,11 @@ def read_training_set(
 ) -> Examples:
     """X, y and weights, those of frames and column files too, with y as lists of labels."""
     X, y, sample_weight = read_examples(X, y, sample_weight, as_text=settings.reads_text)
+    if y is None:
+        raise LabelError(
+            "y is None, expected a list with a list of labels for each sequence; pairs (x, y) are given to fit as an "
+            "iterator: iter(pairs)"
+        )
     return Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
 
 
