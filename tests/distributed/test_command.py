@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from crfkit import load
@@ -24,6 +26,74 @@ def test_a_model_of_a_cluster_is_that_of_one_machine(client: Any, tmp_path: Path
     run("train", str(file), "--model", str(together), "--cluster", address, *options)
     assert load(together).weights_.tobytes() == load(alone).weights_.tobytes()
     assert together.read_bytes() == alone.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--bigrams", "observed", "--l1", "0.1"),
+        ("--facets", "parts"),  # the client gets the sequences
+        ("--label-column", "1"),  # and reads them itself
+        ("--min-count", "auto"),
+        ("--dev", "dev.txt"),
+    ],
+)
+def test_workers_read_the_file(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """As the options allow; features, the first line and the model are those of one machine."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.txt").write_text(columns(CHUNKS * 5, 3))
+    Path("dev.txt").write_text(columns(CHUNKS, 3))
+    command = ("train", "train.txt", "--max-iterations", "4", *options, "--model")
+    alone = run(*command, "alone.crf")
+    together = run(*command, "together.crf", "--cluster", client.scheduler.address)
+    read_here = "--label-column" in options or "auto" in options
+    expected = [alone.stderr.splitlines()[0] + ("" if read_here else ", read by workers")]
+    assert together.stderr.splitlines()[1:2] == expected
+    assert Path("together.crf").read_bytes() == Path("alone.crf").read_bytes()
+
+
+def test_several_files(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = [columns(CHUNKS[:5], 3), columns(CHUNKS[3:] * 2, 3), columns(CHUNKS, 3)]
+    for name, text in zip("abc", texts, strict=True):
+        Path(name).write_text(text)
+    Path("all").write_text("\n".join(texts))
+    command = ("--max-iterations", "60", "--model", "m.crf")
+    run("train", "all", *command, "--quiet")
+    alone = load("m.crf")
+    found = run("train", "a", "b", "c", *command, "--cluster", client.scheduler.address)
+    assert "3 files: 47 sequences, " in found.stderr
+    np.testing.assert_allclose(load("m.crf").weights_, alone.weights_, rtol=1e-3, atol=1e-4)
+    Path("b").write_text("the D\n")
+    found = run("train", "a", "b", *command, "--cluster", client.scheduler.address, status=2)
+    assert f"{tmp_path / 'b'}: rows have 2 columns, expected 3 as before" in found.stderr
+    Path("b").write_text("the D B-NP\ndog N \n")
+    found = run("train", "a", "b", *command, "--cluster", client.scheduler.address, status=2)
+    assert "b:2: " in found.stderr
+    found = run("train", "a", "c", *command, "--cluster", client.scheduler.address, "--folds", "2", status=2)
+    assert "--folds needs one file, which is read here, and 2 were given" in found.stderr
+    found = run("train", "a", "c", *command, status=2)
+    assert "2 files were given, expected one, or --cluster" in found.stderr
+
+
+def test_files_that_workers_do_not_have(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_text(columns(CHUNKS, 3))
+    command = ("--max-iterations", "3", "--model", "m.crf", "--cluster", client.scheduler.address)
+    for files in (("a", "b"), ("b",)):
+        found = run("train", *files, *command, status=2)
+        expected = rf"the worker tcp://\S+ does not have a file that it is to read: {tmp_path / 'b'}: there is no such"
+        assert re.search(expected, found.stderr)
+    workers = list(client.scheduler_info()["workers"])
+    paths = iter([dict.fromkeys(workers, Path("a")), {workers[0]: None, workers[1]: Path("a")}])
+    monkeypatch.setattr("crfkit.distributed.missing_files", lambda *_: next(paths))
+    found = run("train", "a", *command)
+    assert "a: no worker has it; it is read here and sent to them" in found.stderr
+    found = run("train", "a", *command)
+    assert "read by workers" in found.stderr
 
 
 def test_progress_and_an_encoded_data_set(client: Any, tmp_path: Path) -> None:

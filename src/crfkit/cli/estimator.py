@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,14 @@ def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Tem
 
     None where positions have attributes.
     """
+    n_inputs = len(examples[0].inputs[0]) if examples else None
+    return choose_features(lambda: labels_of(examples), n_inputs, options)
+
+
+def choose_features(
+    labels: Callable[[], Iterable[str]], n_inputs: int | None, options: Mapping[str, Any]
+) -> Template | str | None:
+    """The same for training data with these labels and so many input columns, where that is known."""
     from crfkit.evaluation import scheme_of
     from crfkit.features import Template, WapitiPatterns, preset
 
@@ -41,12 +49,12 @@ def features_for(examples: Sequence[Example], options: Mapping[str, Any]) -> Tem
         return None
     if given in (["template"], ["wapiti_patterns"]):
         parsed = {"template": Template, "wapiti_patterns": WapitiPatterns}[given[0]].read(options[given[0]])
-        if examples:
-            parsed.check_columns(len(examples[0].inputs[0]))
+        if n_inputs is not None:
+            parsed.check_columns(n_inputs)
         return parsed
     preset_name: str | None = options["features"]
     if preset_name is None:
-        preset_name = "pos" if scheme_of(labels_of(examples)) is None else "names"
+        preset_name = "pos" if scheme_of(labels()) is None else "names"
     preset(preset_name)  # a name that there is not is refused before any work
     return preset_name
 

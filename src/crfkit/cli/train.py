@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crfkit.cli.cluster_training import can_read_on_workers, train_on_workers
 from crfkit.cli.columns import (
     Example,
     check_label,
@@ -73,7 +74,7 @@ def train(
 
 
 @click.command("train", short_help="Train a model on a file of labelled sequences.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @model_option
 @click.option(
     "--template", type=click.Path(path_type=Path), help="Feature template, in the language of CRF++."
@@ -149,8 +150,8 @@ def train(
 @click.option("--plain-columns", is_flag=True, help="Read what looks like CoNLL-U as columns like any other.")
 @training_options(None, "file", "the preset's, else lbfgs")
 @catch_termination()
-def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
-    """Train a model on FILE and write it to MODEL.
+def command(files: tuple[Path, ...], model: Path, dev: Path | None, quiet: bool, **options: Any) -> None:
+    """Train a model on FILE and write it to MODEL. Several files need --cluster, whose workers read them.
 
     FILE has one word a line: input columns and a label, in the last column unless --label-column says otherwise; a blank
     line ends a sentence. Without --template and --features, the preset names is
@@ -163,8 +164,15 @@ def command(file: Path, model: Path, dev: Path | None, quiet: bool, **options: A
     with --checkpoint that was killed goes on with --resume, and ends as if nothing had happened.
     """
     with Display(quiet=quiet) as display, open_cluster(options["cluster"], display) as client:
-        if file.is_dir():
+        file, *others = files
+        if not others and file.is_dir():
             train_on_dataset(file, model, dev, options, display, client)
+        elif client is not None and can_read_on_workers(files, options, display, client):
+            train_on_workers(files, model, dev, options, display, client)
+        elif others:
+            raise InputError(
+                f"{len(files)} files were given, expected one, or --cluster (or crfkit encode FILE... --out DATASET first)"
+            )
         else:
             _train_and_keep(file, model, dev, options, display, client)
 

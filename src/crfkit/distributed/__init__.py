@@ -16,6 +16,7 @@ from crfkit.distributed.errors import (
 from crfkit.distributed.estimator import DistributedCRF
 from crfkit.distributed.fitting import fit
 from crfkit.distributed.prediction import predict
+from crfkit.distributed.worker_files import map_files, missing_files
 
 __all__ = [
     "ClusterError",
@@ -28,5 +29,7 @@ __all__ = [
     "WorkersFailedError",
     "WorkersLostError",
     "fit",
+    "map_files",
+    "missing_files",
     "predict",
 ]

@@ -57,11 +57,16 @@ def name_part(i: int, part: Any) -> str:
 
 def check_files(cluster: Cluster, parts: Sequence[Any]) -> None:
     """MissingDataError, where a worker does not have one of the files."""
-    paths = [part for part in parts if isinstance(part, Path)]
-    missing = cluster.run_on_workers(partial(_find_missing, paths), cluster.workers())
-    for worker, path in sorted(missing.items()):
-        if isinstance(path, Path):
+    for worker, path in sorted(find_missing(cluster, parts).items()):
+        if path is not None:
             _raise_missing(worker, f"{path}: there is no such file")
+
+
+def find_missing(cluster: Cluster, parts: Sequence[Any]) -> dict[str, Path | None]:
+    """For each worker, the first of the files that it does not have; None where it has all."""
+    paths = [part for part in parts if isinstance(part, Path)]
+    found = cluster.run_on_workers(partial(_find_missing, paths), cluster.workers())
+    return {worker: path if isinstance(path, Path) else None for worker, path in found.items()}
 
 
 def reading_of(cluster: Cluster, parts: Sequence[Any]) -> dict[str, Any] | None:
