@@ -42,6 +42,9 @@ class FreeSequences final : public SequenceSource {
         Buffer<double> marks(source.n_slots());
         source.pack(full.data(), 0, marks.data());
         is_fixed.assign(marks.begin(), marks.end());
+        const auto first = std::find(is_fixed.begin(), is_fixed.end(), 1);
+        const auto last = std::find(is_fixed.rbegin(), is_fixed.rend(), 1);
+        around_ = {first - is_fixed.begin(), is_fixed.rend() - last};
     }
 
     std::int64_t n_sequences() const override { return source.n_sequences(); }
@@ -66,6 +69,7 @@ class FreeSequences final : public SequenceSource {
     // free.
     template <class Function>
     void cut(SlotRange range, const Function& function) const {
+        if (range.end <= around_.begin || around_.end <= range.begin) return function(range, false);
         for (std::int64_t begin = range.begin, end; begin < range.end; begin = end) {
             for (end = begin + 1; end < range.end && is_fixed[end] == is_fixed[begin];) ++end;
             function(SlotRange{begin, end}, is_fixed[begin] != 0);
@@ -78,6 +82,7 @@ class FreeSequences final : public SequenceSource {
 
   private:
     const FixedPlace place_;
+    SlotRange around_;  // from the first fixed slot to the last
 };
 
 // One of them: the weights that its sequence touches, without the fixed ones.
@@ -96,10 +101,14 @@ class FreeSequence final : public SequenceLoss {
             std::copy(source_.fixed.data() + range.begin, source_.fixed.data() + range.end,
                       weights_.data() + at);
             source_.cut(range, [&](SlotRange part, bool is_fixed) {
-                if (!is_fixed) {
-                    touch(part.begin, part.end);
-                    parts_.push_back({at + part.begin - range.begin, at + part.end - range.begin});
-                }
+                if (is_fixed) return;
+                touch(part.begin, part.end);
+                const std::int64_t begin = at + part.begin - range.begin;
+                const std::int64_t end = begin + part.end - part.begin;
+                if (!parts_.empty() && parts_.back().end == begin)
+                    parts_.back().end = end;  // one copy for both
+                else
+                    parts_.push_back({begin, end});
             });
             at += range.end - range.begin;
         }
