@@ -231,6 +231,7 @@ GROUPS = {
     "suffix": r"suffix\d+",
     "long_suffix": r"suffix([6-9]|10)",
     "long": r".*(prefix|suffix)([6-9]|10)",
+    "long6": r".*(prefix|suffix)([7-9]|10)",
     "long8": r".*(prefix|suffix)(9|10)",
     "length": r"length",
     "word": r"word",
