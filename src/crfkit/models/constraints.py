@@ -4,6 +4,7 @@ Training data that disagree raise an error, or are left out where the chain says
 label sequence is named with what is missing.
 """
 
+import warnings
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from itertools import compress, pairwise
@@ -52,11 +53,21 @@ def bind_chain(
     except ValueError as error:
         raise reword(error, _sentence(error)) from None
     skipped = [outside.sequence for outside in chain.outside(possible)]  # none unless it is "skip"
-    _check_some_left(len(outputs) - len(skipped), len(outputs))
+    check_some_left(len(outputs) - len(skipped), len(outputs))
     return chain, np.array(skipped, dtype=np.int64)
 
 
-def _check_some_left(n_kept: int, n_outputs: int) -> None:
+def warn_of_skipped(n_skipped: int, n_sequences: int, *, stacklevel: int) -> None:
+    """Warn of sequences that were left out."""
+    warnings.warn(
+        f"{n_skipped:,} of {n_sequences:,} training sequences lie outside the bigrams and were left out",
+        SequencesSkipped,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def check_some_left(n_kept: int, n_outputs: int) -> None:
+    """Refuse training data of which nothing is left."""
     if n_outputs and not n_kept:
         raise EmptyDataError(
             f"all {n_outputs:,} training sequences lie outside the bigrams: nothing is left to learn from"
@@ -106,7 +117,7 @@ def find_labels_gone(
     Sequences with a position that allows none but such labels are skipped too: `kept` [N] is changed.
     """
     while True:
-        _check_some_left(int(np.count_nonzero(kept)), len(kept))
+        check_some_left(int(np.count_nonzero(kept)), len(kept))
         gone = frozenset(labels.classes).difference(Labels.learn([*compress(gold, kept), base]).classes)
         stuck = [
             n

@@ -4,25 +4,30 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from crfkit.counts import check_count
 from crfkit.data import EncodedDataset, open_dataset, read_pairs
-from crfkit.errors import ArgumentError, LabelError, UnsupportedError
+from crfkit.errors import ArgumentError, EmptyDataError, LabelError, UnsupportedError
 from crfkit.features import (
     ENCODED_SHARD_SIZE,
     PRESETS,
     SHARD_SIZE,
     EncodingSettings,
+    PairSource,
     Template,
     check_min_count,
     encode_files,
     encode_pairs,
+    encode_sources,
 )
+from crfkit.models.constraints import check_some_left, warn_of_skipped
 from crfkit.models.frame_input import read_examples
 from crfkit.models.kinds import kind_of
 from crfkit.models.settings import CRFSettings, find_template
+from crfkit.models.training.bigram_filter import BigramFilter
 from crfkit.models.training.crf_task import CRFTask, MakeLoss
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import LOGGER
@@ -57,7 +62,11 @@ def open_task(
         yield StoredTask(settings, X, make_loss)
     elif has_labels and find_obstacle(settings) is None:
         with terminable(), tempfile.TemporaryDirectory(prefix="crfkit-") as folder:
-            yield StoredTask(settings, _encode(files, X, Path(folder), settings, shard_size), make_loss)
+            kept = BigramFilter.find(settings)
+            dataset = _encode(files, X, Path(folder), settings, shard_size, kept)
+            if kept is not None and kept.n_skipped:
+                warn_of_skipped(kept.n_skipped, kept.n_read, stacklevel=4)
+            yield StoredTask(settings, dataset, make_loss)
     else:
         if has_labels:
             LOGGER.info("reading all sequences into memory, as %s", find_obstacle(settings))
@@ -88,9 +97,21 @@ def _encode(
     folder: Path,
     settings: CRFSettings,
     shard_size: int | None,
+    kept: BigramFilter | None,
 ) -> EncodedDataset:
-    """The files, or else the pairs, as an encoded data set in a folder."""
+    """The files, or else the pairs, as an encoded data set in a folder; `kept` says which sequences."""
     own = encoding_of(settings, shard_size)
+    out = folder / "data"
+    if kept is not None:
+        reading: list[tuple[str, Any]] = [
+            (os.fspath(path), partial(_read_kept, kept, path)) for path in files
+        ]
+        sources = [PairSource(name, read) for name, read in reading or [("sequences", partial(kept, pairs))]]
+        try:
+            return encode_sources(sources, out, own)
+        except EmptyDataError:
+            check_some_left(kept.n_read - kept.n_skipped, kept.n_read)
+            raise
     options: dict[str, Any] = {
         "features": own.features,
         "min_count": own.min_count,
@@ -99,7 +120,6 @@ def _encode(
         "resources": own.resources,
         "word_column": own.word_column,
     }
-    out = folder / "data"
     return encode_files(files, out, **options) if files else encode_pairs(pairs, out, **options)
 
 
@@ -130,7 +150,8 @@ def is_encodable(settings: CRFSettings) -> bool:
     if isinstance(settings.features, str) and settings.features not in PRESETS:
         template = find_template(settings.features)
     counts_words = template is not None and bool(template.asked_counts)
-    return find_obstacle(settings) is None and not settings.resources and not counts_words
+    reads_all = counts_words or BigramFilter.find(settings) is not None
+    return find_obstacle(settings) is None and not settings.resources and not reads_all
 
 
 def _as_files(X: Any, y: Any) -> Sequence[str | os.PathLike[str]]:
@@ -144,6 +165,10 @@ def _as_files(X: Any, y: Any) -> Sequence[str | os.PathLike[str]]:
     if not all(isinstance(path, str | os.PathLike) for path in paths):
         return ()
     return paths if y is None or all(map(os.path.isfile, paths)) else ()
+
+
+def _read_kept(kept: BigramFilter, path: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
+    return kept(read_pairs(path))
 
 
 def _all_pairs(files: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[Any, Any]]:

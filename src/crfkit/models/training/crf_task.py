@@ -26,7 +26,7 @@ from crfkit.features import (
 )
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, check_optimizer, read_sample_weight
-from crfkit.models.constraints import SequencesSkipped, without_labels
+from crfkit.models.constraints import warn_of_skipped, without_labels
 from crfkit.models.potentials import FeaturePotentials, TrainingData
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.data_warnings import warn_of_training_data
@@ -108,11 +108,7 @@ class CRFTask:
         warn_of_training_data(found.model, settings.least_count(1), stacklevel=5)
         kept = found.kept
         if not kept.all():
-            warnings.warn(
-                f"{np.count_nonzero(~kept):,} of {len(kept):,} training sequences lie outside the bigrams and were left out",
-                SequencesSkipped,
-                stacklevel=5,
-            )
+            warn_of_skipped(int(np.count_nonzero(~kept)), len(kept), stacklevel=5)
         dev = plan.dev
         if dev is not None and len(dev) > 2:
             dev = (*dev[:2], without_labels(dev[2], found.gone))

@@ -12,7 +12,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s, Int64s, offsets
 from crfkit.data import EncodedDataset
-from crfkit.errors import ArgumentError, FileFormatError, UnsupportedError
+from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, UnsupportedError
 from crfkit.evaluation import read_metric
 from crfkit.features import (
     Annotation,
@@ -321,11 +321,14 @@ def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
             bound = bind_chain(free, labels, annotation, allowed, sequence_ptr, also)[0]
             also = bound.bigrams if isinstance(bound.bigrams, Bigrams) else None
     for annotation, sequence_ptr, allowed in data.map(_find_labels):
-        chain, skipped = bind_chain(settings.chain, labels, annotation, allowed, sequence_ptr, also)
+        try:
+            chain, skipped = bind_chain(settings.chain, labels, annotation, allowed, sequence_ptr, also)
+        except EmptyDataError:  # all sequences of this shard
+            skipped = np.zeros(1, np.int64)
         if len(skipped):
             raise UnsupportedError(
-                "some sequences of the data set lie outside the bigrams, and none of an encoded data set can be left "
-                "out; expected other bigrams, or X and y"
+                "some sequences of the data set lie outside the bigrams, and none that is encoded can be left out; expected "
+                "other bigrams, or files or pairs (x, y), where those are left out whose labels are all known, or X and y"
             )
     return chain
 
