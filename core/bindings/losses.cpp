@@ -110,24 +110,22 @@ void bind_python_loss(nb::module_& m) {
         .def(nb::init<std::int64_t, std::int64_t, int, nb::callable, nb::callable, nb::callable>(),
              "n_weights"_a, "n_sequences"_a, "n_threads"_a, "evaluate"_a, "hessian_vector"_a, "refine"_a);
     m.def(
-        "loss_and_gradient",
-        [](DataLoss& loss, const Array<double>& w) {
+        "evaluate_loss",
+        [](DataLoss& loss, const Array<double>& w, const Changed<double>& gradient) {
             check_size("w", w.size(), loss.n_weights);
-            double value = 0;
-            nb::object gradient =
-                filled<double>({w.size()}, [&](double* out) { value = loss.evaluate(w.data(), out); });
-            return nb::make_tuple(value, gradient);
+            check_size("gradient", gradient.size(), loss.n_weights);
+            return unlocked([&] { return loss.evaluate(w.data(), gradient.data()); });
         },
-        "loss"_a, "w"_a);
+        "loss"_a, "w"_a, "gradient"_a.noconvert());
     m.def(
         "loss_hessian_vector",
-        [](DataLoss& loss, const Array<double>& w, const Array<double>& v) {
+        [](DataLoss& loss, const Array<double>& w, const Array<double>& v, const Changed<double>& out) {
             check_size("w", w.size(), loss.n_weights);
             check_size("v", v.size(), loss.n_weights);
-            return filled<double>({w.size()},
-                                  [&](double* out) { loss.hessian_vector(w.data(), v.data(), out); });
+            check_size("out", out.size(), loss.n_weights);
+            unlocked([&] { loss.hessian_vector(w.data(), v.data(), out.data()); });
         },
-        "loss"_a, "w"_a, "v"_a);
+        "loss"_a, "w"_a, "v"_a, "out"_a.noconvert());
     m.def("refine_loss", &DataLoss::refine, nb::call_guard<LockRelease>(), "loss"_a);
 }
 

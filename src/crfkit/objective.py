@@ -153,14 +153,17 @@ def python_loss(functions: LossFunctions, *, n_weights: int, n_sequences: int, n
     )
 
 
-def evaluate(loss: Loss, w: Float64s) -> tuple[float, Float64s]:
-    """The value of a loss without penalty, and its gradient [D]."""
-    return _core.loss_and_gradient(loss, w)
+def evaluate(loss: Loss, w: Float64s, out: Float64s | None = None) -> tuple[float, Float64s]:
+    """The value of a loss without penalty, and its gradient [D], in `out` if given."""
+    gradient = np.empty(loss.n_weights) if out is None else out
+    return _core.evaluate_loss(loss, w, gradient), gradient
 
 
-def hessian_vector(loss: Loss, w: Float64s, v: Float64s) -> Float64s:
-    """H(w) v of a loss without penalty, [D]."""
-    return _core.loss_hessian_vector(loss, w, v)
+def hessian_vector(loss: Loss, w: Float64s, v: Float64s, out: Float64s | None = None) -> Float64s:
+    """H(w) v of a loss without penalty, [D], in `out` if given."""
+    product = np.empty(loss.n_weights) if out is None else out
+    _core.loss_hessian_vector(loss, w, v, product)
+    return product
 
 
 def refine(loss: Loss) -> bool:

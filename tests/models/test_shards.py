@@ -132,6 +132,22 @@ def test_shards_that_share_memory_answer_as_if_alone(structure: str, exact: bool
             assert ask(together, *asked).tobytes() == expected.tobytes()
 
 
+def test_answers_go_where_the_caller_wants_them() -> None:
+    data = encoded("chain", SIZE)
+    potentials = data.model.potentials
+    loss = data.sharded.loss(potentials, 1)
+    w, v, out = np.random.default_rng(0).normal(size=(3, potentials.n_weights))
+    value, gradient = evaluate(loss, w)
+    assert evaluate(loss, w, out) == (value, out)
+    assert out.tobytes() == gradient.tobytes()
+    assert hessian_vector(loss, w, v, out) is out
+    assert out.tobytes() == hessian_vector(loss, w, v).tobytes()
+    with pytest.raises(ValueError, match="gradient has 3 numbers, expected"):
+        evaluate(loss, w, out[:3].copy())
+    with pytest.raises(TypeError):  # a copy would be filled
+        evaluate(loss, w, np.zeros(len(w), np.float32))
+
+
 def test_the_tree_splits_in_the_middle() -> None:
     parts = (10.0 ** np.array([16, 0, -16, 3, 1, -3, 16])).tolist()
     a, b, c, d, e, f, g = parts

@@ -59,7 +59,7 @@ class Sum(NamedTuple):
     vector: Float64s
 
     def __add__(self, other: Sum) -> Sum:  # type: ignore[override]
-        """In place, where the memory of one of them may be used."""
+        """In the memory of the first one, or of the other, where it may be used."""
         out = next((own.vector for own in (self, other) if own.vector.flags.writeable), None)
         return Sum(self.value + other.value, np.add(self.vector, other.vector, out=out))
 
@@ -138,10 +138,8 @@ class _Answers:
         """To a message."""
         try:
             found = await self._total(question, vectors)
-            if question.answer is not None and len(found.vector):
-                out = self._shards(question)[0].opened.open(question.answer)
-                await self._run(np.copyto, out, found.vector)
-                found = Sum(found.value, NOTHING)
+            if question.answer is not None:
+                found = Sum(found.value, NOTHING)  # the vector is there
         except WorkersLostError as error:
             return {"status": "lost", "message": str(error)}
         except ShardFailedError as failed:
@@ -156,7 +154,7 @@ class _Answers:
         node = question.node
         if node.slot is not None:
             return await self._compute(question, vectors)
-        second, first = (question.part(child) for child in reversed(node.children))
+        first, second = question.part(node.children[0], question.answer), question.part(node.children[1])
         other = second.node.worker
         there = (
             self._total(second, vectors)
@@ -167,24 +165,20 @@ class _Answers:
         found: Sum = await self._run(parts[1].__add__, parts[0])
         return found
 
-    def _shards(self, question: Question) -> list[LoadedShard]:
-        """Those of a leaf, or of the first leaf of a node."""
-        data = self._worker.data
-        leaf = next(question.node.leaves())
-        keys = question.keys[: leaf.end - leaf.begin]
-        if missing := [key for key in keys if key not in data]:
-            raise WorkersLostError(f"{self._worker.address} does not have {missing[0]} any more")
-        return [data[key] for key in keys]
-
     async def _compute(self, question: Question, vectors: list[Vector]) -> Sum:
         """The answer of a leaf, by a thread of those that dask has for tasks."""
-        shards = self._shards(question)
+        data = self._worker.data
+        if missing := [key for key in question.keys if key not in data]:
+            raise WorkersLostError(f"{self._worker.address} does not have {missing[0]} any more")
+        shards: list[LoadedShard] = [data[key] for key in question.keys]
+        shared = shards[0].opened
         try:
-            opened = [shards[0].opened.open(own) if isinstance(own, Place) else own for own in vectors]
+            opened = [shared.open(own) if isinstance(own, Place) else own for own in vectors]
+            out = None if question.answer is None else shared.open(question.answer)
         except OSError as error:  # the client is gone
             raise WorkersLostError(f"{self._worker.address}: {error}") from None
         try:
-            found: Sum = await self._run(compute, question, shards, opened)
+            found: Sum = await self._run(compute, question, shards, opened, out)
         except WorkersLostError:
             raise
         except Exception as error:
@@ -204,8 +198,10 @@ def _portable(error: BaseException) -> BaseException:
     return error
 
 
-def compute(question: Question, shards: Sequence[LoadedShard], vectors: Sequence[Float64s]) -> Sum:
-    """The answer of consecutive shards, which are a node of the tree."""
+def compute(
+    question: Question, shards: Sequence[LoadedShard], vectors: Sequence[Float64s], out: Float64s | None
+) -> Sum:
+    """The answer of consecutive shards, which are a node of the tree; the vector in `out`, if given."""
     locks = [shard.lock for shard in shards]
     for lock in locks:
         lock.acquire()
@@ -218,8 +214,8 @@ def compute(question: Question, shards: Sequence[LoadedShard], vectors: Sequence
         w, *direction = _place_weights(question, shards, vectors)
         loss = shards[0].add(shards[1:])
         if question.kind == "gradient":
-            return Sum(*evaluate(loss, w))
-        return Sum(0.0, hessian_vector(loss, w, *direction))
+            return Sum(*evaluate(loss, w, out))
+        return Sum(0.0, hessian_vector(loss, w, direction[0], out))
     finally:
         for lock in locks:
             lock.release()
