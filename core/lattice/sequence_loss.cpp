@@ -221,6 +221,12 @@ void LatticeSequence::load_ends() {
         add_list(ends_, model.of_end(lattice_.labels[j]));
 }
 
+// Zeros for all that the candidates of a position have.
+void LatticeSequence::clear_outcomes(std::int64_t t) {
+    for (std::int64_t j = lattice_.position_ptr[t]; j < lattice_.position_ptr[t + 1]; ++j)
+        each_outcome(j, [&](std::int32_t outcome) { by_outcome_[outcome] = 0; });
+}
+
 // A position's features score outcomes, and those of a candidate add up.
 double LatticeSequence::differentiate(const double* weights, double* residuals) {
     std::fill_n(residuals, n_residuals(), 0.0);
@@ -228,7 +234,7 @@ double LatticeSequence::differentiate(const double* weights, double* residuals) 
     const bool valued = !values_.empty();
     scores_.resize(lattice_.labels.size());
     for (std::int64_t t = 0; t < n_positions_; ++t) {
-        std::fill(by_outcome_.begin(), by_outcome_.end(), 0.0);
+        clear_outcomes(t);
         for (std::int64_t i = entry_ptr_[t]; i < entry_ptr_[t + 1]; ++i)
             by_outcome_[entries_[i].outcome] += (valued ? values_[i] : 1.0) * weights[entries_[i].weight];
         for (std::int64_t j = lattice_.position_ptr[t]; j < lattice_.position_ptr[t + 1]; ++j) {
@@ -252,7 +258,8 @@ void LatticeSequence::gradient(const double* residuals, double* gradient) {
     if (n_positions_ == 0) return;
     const bool valued = !values_.empty();
     for (std::int64_t t = 0; t < n_positions_; ++t) {
-        std::fill(by_outcome_.begin(), by_outcome_.end(), 0.0);
+        if (entry_ptr_[t] == entry_ptr_[t + 1]) continue;
+        clear_outcomes(t);
         for (std::int64_t j = lattice_.position_ptr[t]; j < lattice_.position_ptr[t + 1]; ++j)
             each_outcome(j, [&](std::int32_t outcome) { by_outcome_[outcome] += residuals[j]; });
         for (std::int64_t i = entry_ptr_[t]; i < entry_ptr_[t + 1]; ++i)

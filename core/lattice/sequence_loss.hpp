@@ -84,6 +84,7 @@ class LatticeSequence final : public SequenceLoss {
     void fetch_weights(std::int32_t feature) const;
     void add_row(std::int32_t feature);
     void add_single_weights(std::int32_t feature);
+    void clear_outcomes(std::int64_t t);
     void load_arcs();
     void load_ends();
     std::int32_t place_of(std::int64_t slot);

@@ -13,6 +13,7 @@ namespace {
 // Where the fixed weights stand among all D.
 struct FixedPlace {
     std::int64_t begin, n_fixed, n_weights;  // K, D
+    std::int64_t end() const { return begin + n_fixed; }
 
     // full [D] ← free [D − K], and what `fixed` gives for weight k of the fixed ones.
     template <class Fixed>
@@ -28,61 +29,101 @@ struct FixedPlace {
     }
 };
 
-// The sequences of another source, whose slots of fixed weights no step touches.
+// The sequences of another source, without the fixed weights: no step touches these. Where the slots of the
+// source are its weights, the slots here are the free weights; otherwise they are those of the source.
 class FreeSequences final : public SequenceSource {
   public:
     FreeSequences(const SequenceSource& source, const FixedPlace& place, const std::vector<double>& weights)
-        : source(source), place_(place) {
+        : source(source),
+          place_(place),
+          around_{place.begin, place.end()},
+          weights_(weights),
+          by_weight_(source.slots_are_weights()) {
+        if (by_weight_) return;
         Buffer<double> full(place.n_weights);
         const std::vector<double> none(static_cast<std::size_t>(place.n_weights - place.n_fixed), 0.0);
         place.expand(none.data(), [&](std::int64_t k) { return weights[k]; }, full.data());
-        fixed.resize(source.n_slots());
-        source.pack(full.data(), 0, fixed.data());
+        fixed_.resize(source.n_slots());
+        source.pack(full.data(), 0, fixed_.data());
         place.expand(none.data(), [](std::int64_t) { return 1.0; }, full.data());
         Buffer<double> marks(source.n_slots());
         source.pack(full.data(), 0, marks.data());
-        is_fixed.assign(marks.begin(), marks.end());
-        const auto first = std::find(is_fixed.begin(), is_fixed.end(), 1);
-        const auto last = std::find(is_fixed.rbegin(), is_fixed.rend(), 1);
-        around_ = {first - is_fixed.begin(), is_fixed.rend() - last};
+        is_fixed_.assign(marks.begin(), marks.end());
+        const auto first = std::find(is_fixed_.begin(), is_fixed_.end(), 1);
+        const auto last = std::find(is_fixed_.rbegin(), is_fixed_.rend(), 1);
+        around_ = {first - is_fixed_.begin(), is_fixed_.rend() - last};
     }
 
     std::int64_t n_sequences() const override { return source.n_sequences(); }
-    std::int64_t n_slots() const override { return source.n_slots(); }
+    std::int64_t n_slots() const override { return source.n_slots() - (by_weight_ ? place_.n_fixed : 0); }
+    bool slots_are_weights() const override { return by_weight_; }
     void pack(const double* w, double other, double* slots) const override {
+        if (by_weight_) {
+            std::copy_n(w, n_slots(), slots);
+            return;
+        }
         Buffer<double> full(place_.n_weights);
         place_.expand(w, [&](std::int64_t) { return other; }, full.data());
         source.pack(full.data(), other, slots);
     }
     void unpack(const double* slots, double* w) const override {
+        if (by_weight_) {
+            std::copy_n(slots, n_slots(), w);
+            return;
+        }
         Buffer<double> full(place_.n_weights);
         source.unpack(slots, full.data());
         place_.contract(full.data(), w);
     }
     void each_slot_range(const std::function<void(SlotRange)>& function) const override {
-        source.each_slot_range(
-            [&](SlotRange range) { cut(range, [&](SlotRange part, bool) { function(part); }); });
+        source.each_slot_range([&](SlotRange range) {
+            cut(range, [&](SlotRange part, bool is_fixed) {
+                if (!is_fixed || !by_weight_) function(slots_of(part));
+            });
+        });
     }
     std::unique_ptr<SequenceLoss> open() const override;
 
-    // Calls function(part, whether it is fixed) for the longest parts of a range that are all fixed or all
-    // free.
+    // Calls function(part, whether it is fixed) for the longest parts of a range of the source that are all
+    // fixed or all free.
     template <class Function>
     void cut(SlotRange range, const Function& function) const {
         if (range.end <= around_.begin || around_.end <= range.begin) return function(range, false);
         for (std::int64_t begin = range.begin, end; begin < range.end; begin = end) {
-            for (end = begin + 1; end < range.end && is_fixed[end] == is_fixed[begin];) ++end;
-            function(SlotRange{begin, end}, is_fixed[begin] != 0);
+            const bool fixed = is_fixed(begin);
+            if (by_weight_)
+                end = std::min(range.end, fixed                  ? place_.end()
+                                          : begin < place_.begin ? place_.begin
+                                                                 : range.end);
+            else
+                for (end = begin + 1; end < range.end && is_fixed(end) == fixed;) ++end;
+            function(SlotRange{begin, end}, fixed);
         }
+    }
+    // The slots here of a part that is free.
+    SlotRange slots_of(SlotRange part) const {
+        const std::int64_t shift = by_weight_ && part.begin >= place_.end() ? place_.n_fixed : 0;
+        return {part.begin - shift, part.end - shift};
+    }
+    // The weights of a part that is fixed.
+    const double* fixed(SlotRange part) const {
+        return by_weight_ ? weights_.data() + part.begin - place_.begin : fixed_.data() + part.begin;
     }
 
     const SequenceSource& source;
-    Buffer<double> fixed;                // by slot; 0 where free
-    std::vector<std::uint8_t> is_fixed;  // by slot
 
   private:
+    bool is_fixed(std::int64_t slot) const {
+        return by_weight_ ? slot >= place_.begin && slot < place_.end() : is_fixed_[slot] != 0;
+    }
+
     const FixedPlace place_;
-    SlotRange around_;  // from the first fixed slot to the last
+    SlotRange around_;                    // from the first fixed slot of the source to the last
+    const std::vector<double>& weights_;  // [K]
+    const bool by_weight_;
+    // By slot of the source, where it is not a weight: the fixed weights, 0 where free; whether one is fixed.
+    Buffer<double> fixed_;
+    std::vector<std::uint8_t> is_fixed_;
 };
 
 // One of them: the weights that its sequence touches, without the fixed ones.
@@ -98,17 +139,18 @@ class FreeSequence final : public SequenceLoss {
         parts_.clear();
         std::int64_t at = 0;  // among the weights of the sequence
         for (const SlotRange range : sequence_->ranges()) {
-            std::copy(source_.fixed.data() + range.begin, source_.fixed.data() + range.end,
-                      weights_.data() + at);
             source_.cut(range, [&](SlotRange part, bool is_fixed) {
-                if (is_fixed) return;
-                touch(part.begin, part.end);
-                const std::int64_t begin = at + part.begin - range.begin;
-                const std::int64_t end = begin + part.end - part.begin;
-                if (!parts_.empty() && parts_.back().end == begin)
-                    parts_.back().end = end;  // one copy for both
+                const std::int64_t size = part.end - part.begin, here = at + part.begin - range.begin;
+                if (is_fixed) {
+                    std::copy_n(source_.fixed(part), size, weights_.data() + here);
+                    return;
+                }
+                const SlotRange slots = source_.slots_of(part);
+                touch(slots.begin, slots.end);
+                if (!parts_.empty() && parts_.back().end == here)
+                    parts_.back().end += size;
                 else
-                    parts_.push_back({begin, end});
+                    parts_.push_back({here, here + size});
             });
             at += range.end - range.begin;
         }

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from crfkit import _core
 from crfkit.features import Annotation, Dataset, Facets, FeatureMap
 from crfkit.features.dataset import FeatureList
 from crfkit.objective import Objective
@@ -144,3 +145,31 @@ def test_penalties_of_one_strength_of_few_and_of_many(n_strengths: int) -> None:
     np.testing.assert_allclose(root, after, atol=1e-11)
     np.testing.assert_allclose(new_z, expected, atol=1e-10)
     np.testing.assert_allclose(weights, -expected / (after / rate + l2 * (passes + 1)), atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["none", "labels"])
+@pytest.mark.parametrize(("begin", "n_fixed"), [(0, 5), (37, 150), (-40, 40), (100, 0)])
+def test_fixed_weights_are_left_out(kind: str, begin: int, n_fixed: int) -> None:
+    """Of single features, of several, and of the last arcs; the bits are those of any number of threads."""
+    problem = ManyLabels(kind, valued=True, partial=False)
+    begin %= len(problem.w)
+    free = np.delete(problem.w, np.s_[begin : begin + n_fixed])
+
+    def objective(n_threads: int) -> Objective:
+        loss = problem.map.loss(
+            problem.dataset, problem.annotation, single_precision=False, n_threads=n_threads
+        )
+        fixed = _core.fix_weights(loss, begin, problem.w[begin : begin + n_fixed])
+        return Objective(fixed, l1=0.0, l2=0.0)
+
+    order = np.arange(len(LENGTHS), dtype=np.int32)
+    value, weights, _ = sgd_pass(objective(1), free, order, np.ones(1), batch=len(LENGTHS))
+    expected, of_all = objective(1).value_and_gradient(free)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(free - weights, of_all, atol=1e-11)
+    again = sgd_pass(objective(3), free, order, np.ones(1), batch=len(LENGTHS))
+    assert again[0] == value
+    assert np.array_equal(again[1], weights)
+    root = np.ones(len(free))
+    steps = adagrad_pass(objective(1), -free, root, order, 1.0, 0.0)  # one by one
+    assert np.isfinite(steps[1]).all()

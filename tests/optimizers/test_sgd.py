@@ -193,6 +193,26 @@ def test_ctrl_c_keeps_the_last_whole_pass(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
+def test_ctrl_c_before_the_first_step_keeps_the_start(name: str) -> None:
+    class Stopped:
+        objective = problem()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.objective, name)
+
+        def run(self, *args: Any) -> Any:
+            raise KeyboardInterrupt
+
+    optimizer = OPTIMIZERS[name]
+    if name != "sag":
+        optimizer = type(optimizer)(max_iterations=9, rate=0.1)
+    start = np.arange(1.0, problem().n_weights + 1)
+    outcome = optimizer.minimize(Stopped(), start)
+    assert outcome.reason == StopReason.INTERRUPTED
+    assert outcome.weights.tobytes() == start.tobytes()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_dev_score_and_time_budget(name: str) -> None:
     X, y = data()
     model = CRF(optimizer=OPTIMIZERS[name]).fit(X, y, dev=data(1, 10), patience=2)

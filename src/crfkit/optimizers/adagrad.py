@@ -62,6 +62,13 @@ class _Descent(GradientDescent):
         root = np.full(len(weights), FIRST_ROOT)
         return {"weights": weights, "z": -weights * root / rate, "root": root}
 
+    def _copy_state(self, state: State) -> State:
+        """The weights follow from z and root: they are not copied, and take up no memory before the pass ends."""
+        weights = np.zeros(len(state["weights"]))
+        weights[:1] = np.nan  # not known yet
+        known = {name: array for name, array in state.items() if name != "weights"}
+        return {"weights": weights, **super()._copy_state(known)}
+
     def _try_rate(self, rate: float, order: Order) -> Vector:
         state = self._copy_state(self._at(self.point.x, rate))
         self._objective.run(_core.AdaGradRule(rate, 0.0, self._batch), state, order)
