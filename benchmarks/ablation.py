@@ -86,7 +86,6 @@ class Corpus(NamedTuple):
     dev_part: int = 1
     split: Split = Split()
     sentences: tuple[int, int | None] = (0, None)  # of the training file that are used
-    columns: int | None = None  # of a column file that are read; None: all
     sample: int = 1  # every so many blocks of these are in its sample
     sampled: bool = False  # whether the sample alone is used
 
@@ -161,7 +160,6 @@ CORPORA = {
     "de-xpos": Corpus("pos", "ud_german", "de_mixed-train.conllu", "xpos", 2),
     "de-upos": Corpus("pos", "ud_german", "de_mixed-train.conllu", "upos", 2, sample=2),
     "conll2000": Corpus("chunks", "conll2000", "train.txt", "spans", 3, sample=4),
-    "conll2000-words": Corpus("chunks", "conll2000", "train.txt", "spans", 3, sample=4, columns=1),
     "conll2000-full": Corpus("chunks", "conll2000", "train.txt", "spans"),
     "es": Corpus("names", "conll2002", "esp.train", "spans", 3, "esp.testa"),
     "nl": Corpus("names", "conll2002", "ned.train", "spans", 5, "ned.testa"),
@@ -181,9 +179,7 @@ def _read(corpus: Corpus, file: str) -> list[tuple[list[Any], list[str]]]:
     path = corpus_path(corpus.folder, file)
     if corpus.tag == "spans":
         rows = [list(zip(*sentence.rows, strict=True)) for sentence in read_columns(path)]
-        return [
-            (list(zip(*columns[:-1][: corpus.columns], strict=True)), list(columns[-1])) for columns in rows
-        ]
+        return [(list(zip(*columns[:-1], strict=True)), list(columns[-1])) for columns in rows]
     tags = corpus.tag.split("+")
 
     def label(word: Any) -> str:

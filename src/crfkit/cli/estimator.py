@@ -137,10 +137,20 @@ def estimator_of(features: Template | str | None, options: dict[str, Any], clien
         all_possible_transitions=options["all_possible_transitions"],
         min_count=options["min_count"],
         facets=False if facets == "none" else facets,
-        tag_dictionary=options["tag_dictionary"],
+        tag_dictionary=_dictionary_of(options),
         n_threads=options["threads"],
         resources=open_resources(options["resources"]),
         hash_bits=options["hash_bits"],
         decode=options["decode"],
         margin=options["margin"],
     )
+
+
+def _dictionary_of(options: dict[str, Any]) -> bool | str | None:
+    """The tag dictionary that options ask for; None: that of the preset."""
+    asked: bool | None = options["tag_dictionary"]
+    if not options["related_forms"]:
+        return asked
+    if asked is False:
+        raise InputError("--related-forms was given beside --no-tag-dictionary, expected one of them")
+    return "related"

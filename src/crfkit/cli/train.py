@@ -130,6 +130,11 @@ def train(
     help=f"What labels are made of, so that they share weights.{_OR_PRESET.format('none')}",
 )
 @click.option(
+    "--related-forms",
+    is_flag=True,
+    help="With a tag dictionary, in which unknown words have the labels that forms with the same stem give them.",
+)
+@click.option(
     "--tag-dictionary/--no-tag-dictionary",
     default=None,
     help=f"Words have only the labels of the training file, or of words that end alike.{_OR_PRESET.format('no')}",

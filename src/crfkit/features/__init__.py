@@ -97,6 +97,7 @@ from crfkit.features.presets import (
     recommend_encoding,
 )
 from crfkit.features.rare_features import check_min_count, least_count
+from crfkit.features.related_forms import RelatedForms
 from crfkit.features.sampled_parts import SampledDataset, open_part, sample_part
 from crfkit.features.segment_features import SegmentCells
 from crfkit.features.segment_map import SegmentMap
@@ -104,7 +105,7 @@ from crfkit.features.segment_templates import SegmentTemplate
 from crfkit.features.shard_arrays import read_shard
 from crfkit.features.shards import SHARD_SIZE, ShardCutter, cut_shards
 from crfkit.features.span_lists import without_spans
-from crfkit.features.tag_dictionary import Coverage, TagDictionary
+from crfkit.features.tag_dictionary import RELATED, Coverage, TagDictionary
 from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
     COLUMNS,
@@ -146,6 +147,7 @@ __all__ = [
     "ON_PATH",
     "PART_NAMES",
     "PRESETS",
+    "RELATED",
     "SHARD_SIZE",
     "UNKNOWN",
     "WITH_LABELS",
@@ -201,6 +203,7 @@ __all__ = [
     "PairSource",
     "PatternData",
     "PatternMap",
+    "RelatedForms",
     "Resource",
     "Rewriting",
     "SampledDataset",

@@ -41,14 +41,16 @@ class WordCounts(NamedTuple):
                 pieces = [_add(pieces)]
         return _add(pieces)
 
-    def to_dictionary(self, words: list[str], labels: Labels, column: Column) -> TagDictionary:
-        """The dictionary that `TagDictionary.from_data` makes of the same positions."""
+    def to_dictionary(
+        self, words: list[str], labels: Labels, column: Column, **options: int
+    ) -> TagDictionary:
+        """The dictionary that `TagDictionary.from_data` makes of the same positions, with the same options."""
         word, label = np.divmod(self.keys, max(len(labels), 1))
         seen = [
             (words[v], labels.classes[b], n)
             for v, b, n in zip(word.tolist(), label.tolist(), self.counts.tolist(), strict=True)
         ]
-        return TagDictionary.from_counts(seen, column)
+        return TagDictionary.from_counts(seen, column, **options)
 
 
 class DictionaryWords(NamedTuple):

@@ -5,6 +5,8 @@ unknown one only, the labels of its longest ending that `ending_count` positions
 the last character is shared, those of all rare words, the open classes. So a rare word is treated as if it were
 unknown, in training too, and a model learns there what it needs for words it never saw.
 
+With `related`, an unknown word has the labels that its related forms give it, where there are such: see `related_forms`.
+
 Words are compared in lower case. Shapes: V words, E endings, L labels, T positions.
 """
 
@@ -32,10 +34,14 @@ from crfkit.features.dataset import Annotation
 from crfkit.features.endings import Endings, distinct
 from crfkit.features.hunspell import MOST_FORMS, HunspellForm
 from crfkit.features.position_words import Column, words_of
+from crfkit.features.related_forms import RelatedForms
 from crfkit.features.wording import shorten
 from crfkit.structures import AllowedLabels
 
 MOST_CHARACTERS = 100  # of an ending
+RELATED = "related"
+"""The value of the parameter `tag_dictionary` that asks for related forms."""
+_RELATED_STEMS = 2  # that must show an exchange of endings, where nothing else is asked for
 
 
 class Coverage(NamedTuple):
@@ -74,9 +80,13 @@ class TagDictionary:
     ptr: Int64s  # [V + E + 1] word v has the labels ptr[v]:ptr[v + 1], ending e those at V + e
     labels: Int32s  # ascending within a list; an empty list allows all labels
     column: Column = 0
+    related: RelatedForms | None = None  # which say what unknown words may have, before endings do
     _entries: dict[str, int] = field(init=False, repr=False)  # word → its list
     _ending_entries: dict[str, int] = field(init=False, repr=False)
     _longest: int = field(init=False, repr=False)  # ending, in characters
+    _of_related: dict[tuple[int, ...], int] = field(
+        init=False, repr=False
+    )  # the lists of unknown words, by their labels; they stand behind all others
 
     def __post_init__(self) -> None:
         """Refuse tables that do not fit together, and make them quick to look up."""
@@ -92,6 +102,7 @@ class TagDictionary:
             raise ArgumentError("a tag dictionary has a word or an ending twice")
         object.__setattr__(self, "_entries", entries)
         object.__setattr__(self, "_ending_entries", ending_entries)
+        object.__setattr__(self, "_of_related", {})
         object.__setattr__(self, "_longest", max(map(len, self.endings), default=0))
 
     @classmethod
@@ -104,11 +115,13 @@ class TagDictionary:
         min_count: int = 10,
         ending_length: int = 10,
         ending_count: int = 30,
+        related: int = 0,
     ) -> Self:
         """The dictionary of training data.
 
         `column` says where a position has its word: a position is a word, a row of columns, or a dict. Words seen at
         `min_count` positions keep the labels seen there; `ending_length` = 0 gives all others the open classes.
+        `related` = 2: unknown words have the labels of exchanges of endings that at least 2 stems show, where there are.
         Positions whose label is None or a set of several say nothing.
         """
         words, labels = list(words_of(X, column)), list(map(_single, chain.from_iterable(y)))
@@ -116,9 +129,8 @@ class TagDictionary:
             raise ShapeError(f"X has {len(words)} positions but y has {len(labels)} labels")
         counts = Counter(pair for pair in zip(words, labels, strict=True) if pair[1] is not None)
         seen = [(word, label, n) for (word, label), n in counts.items()]
-        return cls.from_counts(
-            seen, column, min_count=min_count, ending_length=ending_length, ending_count=ending_count
-        )
+        numbers = {"min_count": min_count, "ending_length": ending_length, "ending_count": ending_count}
+        return cls.from_counts(seen, column, **numbers, related=related)
 
     @classmethod
     def from_counts(
@@ -129,11 +141,12 @@ class TagDictionary:
         min_count: int = 10,
         ending_length: int = 10,
         ending_count: int = 30,
+        related: int = 0,
     ) -> Self:
         """The dictionary of training data from (word, label, number of positions), in any order; see `from_data`."""
         if not seen:
             raise EmptyDataError("no position has a label: there is nothing to make a tag dictionary of")
-        return cls._make(seen, column, min_count, ending_length, ending_count)
+        return cls._make(seen, column, min_count, ending_length, ending_count, related=related)
 
     @classmethod
     def from_lexicon(
@@ -215,12 +228,14 @@ class TagDictionary:
         ending_count: int,
         *,
         all_rare: bool = False,
+        related: int = 0,
     ) -> Self:
         """From (word, label, number of positions); `all_rare`: all words say what endings go with, not only rare ones."""
         for name, value, least, most in (
             ("min_count", min_count, 1, 2**31 - 1),
             ("ending_length", ending_length, 0, MOST_CHARACTERS),
             ("ending_count", ending_count, 1, 2**31 - 1),
+            ("related", related, 0, 2**31 - 1),
         ):
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise ArgumentError(
@@ -258,12 +273,17 @@ class TagDictionary:
             tuple(endings.texts),
             *_lists(pairs, chosen, endings, len(classes)),
             column,
+            RelatedForms.learn(words, pairs[:, 0], pairs[:, 1], related) if related else None,
         )
+
+    @staticmethod
+    def options(asked: object) -> dict[str, int]:
+        """The arguments of `from_data` and `from_counts` that the parameter `tag_dictionary` stands for."""
+        return {"related": _RELATED_STEMS} if asked == RELATED else {}
 
     def allowed_labels(self, word: str) -> tuple[Hashable, ...]:
         """The labels that a word may have; all, where nothing is known about any part of it."""
-        entry = self._entry(word)
-        ids = self.labels[self.ptr[entry] : self.ptr[entry + 1]] if entry >= 0 else self.labels[:0]
+        ids = self.allowed_entries(self.find_entries([word])).labels
         return tuple(self.classes[i] for i in ids.tolist()) or self.classes
 
     def __contains__(self, word: str) -> bool:
@@ -276,12 +296,17 @@ class TagDictionary:
         lists = np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))[new >= 0]
         order = np.lexsort((new[new >= 0], lists))
         counts = np.bincount(lists, minlength=len(self.ptr) - 1)
-        return TagDictionary(
-            tuple(classes), self.words, self.endings, offsets(counts), new[new >= 0][order], self.column
-        )
+        related = self.related
+        if related is not None:
+            related = related.renumber(np.array([ids.get(label, -1) for label in self.classes], np.int32))
+        lists_of = offsets(counts), new[new >= 0][order]
+        return TagDictionary(tuple(classes), self.words, self.endings, *lists_of, self.column, related)
 
     def join(self, other: "TagDictionary") -> "TagDictionary":
-        """A dictionary that allows a word, or an ending, the labels that either one does."""
+        """A dictionary that allows a word, or an ending, the labels that either one does.
+
+        Related forms are those of this one; where it has none, those of the other.
+        """
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
         both = [dictionary.bind_labels(classes) for dictionary in (self, other)]
         words = {text: v for v, text in enumerate(dict.fromkeys((*self.words, *other.words)))}
@@ -297,9 +322,9 @@ class TagDictionary:
         of, labels = np.divmod(distinct(np.concatenate(codes)), len(classes))
         kept = ~allows_all[of]
         ptr = offsets(np.bincount(of[kept], minlength=n_lists))
-        return TagDictionary(
-            classes, tuple(words), tuple(endings), ptr, labels[kept].astype(np.int32), self.column
-        )
+        lists_of = ptr, labels[kept].astype(np.int32)
+        related = both[1].related if both[0].related is None else both[0].related
+        return TagDictionary(classes, tuple(words), tuple(endings), *lists_of, self.column, related)
 
     def allowed(self, X: Iterable[Any], gold: Annotation | None = None) -> AllowedLabels:
         """The ids of the labels that the positions of sequences X may have; those that `gold` names are added."""
@@ -313,10 +338,11 @@ class TagDictionary:
         """The same as `allowed`, for positions with these lists of labels, [T]."""
         empty = entries < 0
         entries = np.where(empty, 0, entries)
-        counts = np.where(empty, 0, self.ptr[entries + 1] - self.ptr[entries])
+        ptr, labels = self._all_lists()
+        counts = np.where(empty, 0, ptr[entries + 1] - ptr[entries])
         position_ptr = offsets(counts)
-        places = np.arange(position_ptr[-1]) + np.repeat(self.ptr[entries] - position_ptr[:-1], counts)
-        allowed = AllowedLabels(position_ptr, self.labels[places])
+        places = np.arange(position_ptr[-1]) + np.repeat(ptr[entries] - position_ptr[:-1], counts)
+        allowed = AllowedLabels(position_ptr, labels[places])
         return allowed if gold is None else _with_gold(allowed, gold, len(self.classes))
 
     def coverage(self, X: Iterable[Any], y: Iterable[Any]) -> Coverage:
@@ -349,12 +375,23 @@ class TagDictionary:
                 entry = found[word] = self._entry(word)
             yield entry
 
+    def _all_lists(self) -> tuple[Int64s, Int32s]:
+        """The lists of words and endings, and behind them those of unknown words with related forms."""
+        if not self._of_related:
+            return self.ptr, self.labels
+        more = sorted(self._of_related, key=self._of_related.__getitem__)
+        ends = self.ptr[-1] + offsets([len(ids) for ids in more])[1:]
+        labels = np.array([i for ids in more for i in ids], np.int32)
+        return np.concatenate([self.ptr, ends]), np.concatenate([self.labels, labels])
+
     def _entry(self, word: str) -> int:
         """The list of a word, or of its longest ending that has one; −1 where there is none."""
         lower = word.lower()
         entry = self._entries.get(lower)
         if entry is not None:
             return entry
+        if self.related is not None and (ids := self.related.candidates(lower)):
+            return self._of_related.setdefault(ids, len(self.ptr) - 1 + len(self._of_related))
         for begin in range(max(len(lower) - self._longest, 0), len(lower) + 1):
             entry = self._ending_entries.get(lower[begin:])
             if entry is not None:

@@ -85,7 +85,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         also with "+labels" behind it (weights for whole labels beside these), a function that gives {kind: value} for a
         label, or {label: {kind: value}}; False: none, whatever the preset says
     tag_dictionary : True: words have the labels they were seen with, rare and unknown ones those of words that end alike;
-        no others exist at a position. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it. False: none.
+        no others exist at a position. "related": unknown words have those that forms with the same stem give them, where
+        there are such. A `TagDictionary`: that one. Labels in y, and `allowed`, go before it. False: none.
     resources : {name: `Lexicon`, `Clusters` or `WordVectors`} that the macros `%in`, `%cluster` and `%vector` of a template
         name; a preset has lines of its own for each. A model file names them; `crfkit.load` is given them again.
     n_threads : None: all processors that the process may use. The results do not depend on it, to the last bit.
@@ -141,7 +142,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         all_possible_transitions: bool | None = None,
         min_count: int | str | None = None,
         facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None = None,
-        tag_dictionary: bool | TagDictionary | None = None,
+        tag_dictionary: bool | str | TagDictionary | None = None,
         n_threads: int | None = None,
         random_state: RandomState = None,
         resources: Mapping[str, Resource | MissingResource] | None = None,
@@ -172,7 +173,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         self.all_possible_transitions: bool = used["all_possible_transitions"]
         self.min_count: int | str = used["min_count"]
         self.facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None = used["facets"]
-        self.tag_dictionary: bool | TagDictionary | None = used["tag_dictionary"]
+        self.tag_dictionary: bool | str | TagDictionary | None = used["tag_dictionary"]
         self.n_threads = n_threads
         self.random_state = random_state
         self.resources = resources

@@ -14,6 +14,7 @@ from crfkit.features import (
     COLUMNS,
     NAMED_LINE,
     PRESETS,
+    RELATED,
     Clusters,
     FacetsOf,
     FeatureFunctions,
@@ -86,7 +87,7 @@ class CRFSettings:
     all_possible_transitions: bool
     min_count: int | str  # "auto": by the number of positions
     facets: str | Mapping[Any, Mapping[str, str]] | FacetsOf | bool | None
-    tag_dictionary: bool | TagDictionary | None
+    tag_dictionary: bool | str | TagDictionary | None
     resources: Mapping[str, Resource | MissingResource] | None = None
     n_threads: int | None = None
     random_state: RandomState = None
@@ -120,9 +121,10 @@ class CRFSettings:
             raise ArgumentError(
                 f"facets is {facets!r}, expected None, False, {list_facet_names()}, a dict or a function of a label"
             )
-        if not (dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)):
+        known = dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)
+        if not (known or (isinstance(dictionary, str) and dictionary == RELATED)):
             raise ArgumentError(
-                f"tag_dictionary is {dictionary!r}, expected True, None or a crfkit.TagDictionary"
+                f"tag_dictionary is {dictionary!r}, expected True, {RELATED!r}, None or a crfkit.TagDictionary"
             )
         check_resources(self.resources)
         check_model_decoding(self.decode)

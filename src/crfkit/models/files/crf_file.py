@@ -21,7 +21,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.data import MAX_LABELS, check_labels
-from crfkit.errors import FileFormatError
+from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import (
     FREQUENT_WORD_ARRAYS,
     Encoder,
@@ -29,12 +29,14 @@ from crfkit.features import (
     FeatureMap,
     FrequentWords,
     Labels,
+    RelatedForms,
     TagDictionary,
     Vocabulary,
 )
 from crfkit.models.files.file_arrays import (
     array,
     compact,
+    count_setting,
     flag,
     hash_bits_of,
     integers,
@@ -108,6 +110,8 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         endings = (_vocabulary(dictionary.endings), ptr[n_words:] - middle, items[middle:])
         _pack_features(arrays, n_bytes, "words", *words, n_labels)
         _pack_features(arrays, n_bytes, "endings", *endings, n_labels)
+        if dictionary.related is not None:
+            settings["related_forms"] = _pack_related(arrays, n_bytes, dictionary.related, n_labels)
     if contents.output_names:
         n_bytes["functions"] = pack_texts(arrays, "functions", contents.output_names)
     if contents.structure_names:
@@ -272,7 +276,50 @@ def _dictionary(
     endings, ending_ptr, of_endings = _unpack_features(file, "endings", n_bytes, len(labels))
     ptr = np.concatenate([word_ptr, word_ptr[-1] + ending_ptr[1:]])
     texts = (tuple(words.names()), tuple(endings.names()))
-    return TagDictionary(labels.classes, *texts, ptr, np.concatenate([of_words, of_endings]), column)
+    related = _unpack_related(file, settings.pop("related_forms", None), n_bytes, len(labels))
+    return TagDictionary(labels.classes, *texts, ptr, np.concatenate([of_words, of_endings]), column, related)
+
+
+def _pack_related(
+    arrays: dict[str, Array], n_bytes: dict[str, int], related: RelatedForms, n_labels: int
+) -> dict[str, int]:
+    """Add the words and rules of related forms; what the settings say of them."""
+    words = (_vocabulary(related.words), related.word_ptr, related.word_labels)
+    _pack_features(arrays, n_bytes, "related_words", *words, n_labels)
+    n_bytes["related_endings"] = pack_texts(arrays, "related_endings", related.endings)
+    arrays["related_rules"] = compact(related.rules.ravel())
+    arrays["related_rules.counts"] = compact(np.diff(related.rule_ptr))
+    arrays["related_rules.labels"] = compact(related.rule_labels)
+    return {"endings": len(related.endings)}
+
+
+def _unpack_related(
+    file: ModelFile, kept: Any, n_bytes: dict[str, Any], n_labels: int
+) -> RelatedForms | None:
+    """The inverse of `_pack_related`; None where there are none, as in files written before."""
+    if kept is None:
+        return None
+    if not isinstance(kept, dict):
+        raise FileFormatError("its related forms are damaged")
+    words, word_ptr, word_labels = _unpack_features(file, "related_words", n_bytes, n_labels)
+    endings = unpack_texts(file, "related_endings", n_bytes, count_setting(kept, "endings"))
+    rules = integers(file, "related_rules", 2**31).astype(np.int32)
+    counts = integers(file, "related_rules.counts", n_labels + 1)
+    labels = integers(file, "related_rules.labels", n_labels).astype(np.int32)
+    if len(rules) % 3 or np.any(rules[1::3] >= n_labels):
+        raise FileFormatError("the rules of its related forms are damaged")
+    try:
+        return RelatedForms(
+            tuple(words.names()),
+            word_ptr,
+            word_labels,
+            tuple(endings),
+            rules.reshape(-1, 3),
+            offsets(counts),
+            labels,
+        )
+    except ArgumentError as error:
+        raise FileFormatError(str(error)) from None
 
 
 def _facets(file: ModelFile, names: object, n_labels: int) -> Facets | None:

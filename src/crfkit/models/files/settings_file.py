@@ -9,6 +9,7 @@ import numpy as np
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import (
     PRESETS,
+    RELATED,
     WITH_LABELS,
     TagDictionary,
     Template,
@@ -135,7 +136,7 @@ def facets_from_json(settings: dict[str, Any], facets: dict[Hashable, dict[str, 
 def dictionary_from_json(settings: dict[str, Any], dictionary: TagDictionary | None) -> Any:
     """The parameter `tag_dictionary`; `dictionary` is that of the trained model."""
     kind = setting(settings, "tag_dictionary", (str, bool, type(None)))
-    if bool(kind) != (dictionary is not None) or kind not in (None, False, True, _LISTED):
+    if bool(kind) != (dictionary is not None) or kind not in (None, False, True, RELATED, _LISTED):
         raise FileFormatError("its tag dictionary and its setting 'tag_dictionary' do not go together")
     return dictionary if kind == _LISTED else kind
 

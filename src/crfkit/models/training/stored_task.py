@@ -259,7 +259,7 @@ def _read_labels(dataset: EncodedDataset, settings: CRFSettings) -> tuple[Stored
     words = Vocabulary.from_bytes(stored["word_names"], stored["word_lengths"]).names()
     if not isinstance(asked, TagDictionary):
         counts = WordCounts.join(dataset.map_shards(partial(_count_words, len(labels))))
-        asked = counts.to_dictionary(words, labels, column)
+        asked = counts.to_dictionary(words, labels, column, **TagDictionary.options(asked))
     return StoredData(dataset, DictionaryWords.find(asked.bind_labels(labels.classes), words)), labels
 
 

@@ -122,7 +122,7 @@ def _find_dictionary(
         return None
     if isinstance(asked, TagDictionary):
         return asked.bind_labels(labels.classes)
-    dictionary = TagDictionary.from_data(X, gold)
+    dictionary = TagDictionary.from_data(X, gold, **TagDictionary.options(asked))
     if base is not None and base.dictionary is not None:
         dictionary = base.dictionary.join(dictionary)
     return dictionary.bind_labels(labels.classes)
