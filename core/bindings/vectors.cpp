@@ -17,7 +17,7 @@ namespace crfkit {
 namespace {
 
 using Vector = Array<double>;
-using Rows = nb::ndarray<float, nb::numpy, nb::ndim<2>, nb::c_contig>;
+using Rows = nb::ndarray<BFloat16, nb::numpy, nb::ndim<2>, nb::c_contig>;
 
 std::int64_t length(const Vector& vector) { return static_cast<std::int64_t>(vector.size()); }
 

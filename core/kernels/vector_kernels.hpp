@@ -10,16 +10,46 @@
 
 #include "kernels/vectors.hpp"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace crfkit::CRFKIT_ISA {
 
 inline constexpr std::int64_t kTile = 1024;
 
 using Doubles = double __attribute__((vector_size(64), aligned(8), may_alias));
-using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
+using Halves = BFloat16 __attribute__((vector_size(16), aligned(2), may_alias));
 
 inline Doubles load8(const double* p) { return *reinterpret_cast<const Doubles*>(p); }
-inline Doubles load8(const float* p) {
-    return __builtin_convertvector(*reinterpret_cast<const Floats*>(p), Doubles);
+#if defined(__AVX2__)  // compilers write the plain form below in many small pieces
+inline Doubles load8(const BFloat16* p) {
+    const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256 floats = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+#if defined(__AVX512F__)
+    return _mm512_cvtps_pd(floats);
+#else
+    const __m256d halves[2] = {_mm256_cvtps_pd(_mm256_castps256_ps128(floats)),
+                               _mm256_cvtps_pd(_mm256_extractf128_ps(floats, 1))};
+    return __builtin_bit_cast(Doubles, halves);
+#endif
+}
+#else
+inline Doubles load8(const BFloat16* p) {
+    using Bits = std::uint32_t __attribute__((vector_size(32)));
+    using Floats = float __attribute__((vector_size(32)));
+    const Bits bits = __builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16;
+    return __builtin_convertvector(reinterpret_cast<Floats>(bits), Doubles);
+}
+#endif
+
+inline double widened(BFloat16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x) << 16); }
+
+// To the nearest, ties to even; NaN stays NaN.
+inline BFloat16 rounded(double x) {
+    const auto bits = __builtin_bit_cast(std::uint32_t, static_cast<float>(x));
+    const std::uint32_t nearest = bits + 0x7FFF + (bits >> 16 & 1);
+    return static_cast<BFloat16>((x == x ? nearest : bits | 0x400000) >> 16);
 }
 inline void store8(double* p, Doubles v) { *reinterpret_cast<Doubles*>(p) = v; }
 
@@ -136,10 +166,10 @@ inline void orthant_step(const OrthantPath& path, double t, double* out, std::in
 
 // sums[2r] += row_r · y, sums[2r + 1] += row_r · v over one tile, for all rows. While a tile is worked on,
 // the same rows of the next one are fetched.
-inline void add_row_products(const float* tile, const PairRows& pairs, std::int64_t width, const double* y,
+inline void add_row_products(const BFloat16* tile, const PairRows& pairs, std::int64_t width, const double* y,
                              const double* v, double* sums) {
     for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
-        const float *a = tile + row * pairs.n_columns, *b = a + pairs.n_columns;
+        const BFloat16 *a = tile + row * pairs.n_columns, *b = a + pairs.n_columns;
         Doubles ay{}, av{}, by{}, bv{};
         std::int64_t i = 0;
         for (; i + 16 <= width; i += 16) {
@@ -155,10 +185,10 @@ inline void add_row_products(const float* tile, const PairRows& pairs, std::int6
         }
         double rest[4] = {};
         for (; i < width; ++i) {
-            rest[0] += static_cast<double>(a[i]) * y[i];
-            rest[1] += static_cast<double>(a[i]) * v[i];
-            rest[2] += static_cast<double>(b[i]) * y[i];
-            rest[3] += static_cast<double>(b[i]) * v[i];
+            rest[0] += widened(a[i]) * y[i];
+            rest[1] += widened(a[i]) * v[i];
+            rest[2] += widened(b[i]) * y[i];
+            rest[3] += widened(b[i]) * v[i];
         }
         sums[2 * row] += sum8(ay) + rest[0];
         sums[2 * row + 1] += sum8(av) + rest[1];
@@ -168,14 +198,14 @@ inline void add_row_products(const float* tile, const PairRows& pairs, std::int6
 }
 
 // s, y and v of one tile of columns.
-inline void write_columns(const PairSource& source, std::int64_t tile, std::int64_t width, float* s,
-                          float* y) {
+inline void write_columns(const PairSource& source, std::int64_t tile, std::int64_t width, BFloat16* s,
+                          BFloat16* y) {
     const std::int64_t* ids = source.columns.ids + tile;
     double* v = source.v_columns + tile;
     for (std::int64_t i = 0; i < width; ++i) {
         const std::int64_t k = ids[i];
-        s[i] = static_cast<float>(source.x[k] - source.x_before[k]);
-        y[i] = static_cast<float>(source.g[k] - source.g_before[k]);
+        s[i] = rounded(source.x[k] - source.x_before[k]);
+        y[i] = rounded(source.g[k] - source.g_before[k]);
         v[i] = source.v[k];
     }
 }
@@ -185,18 +215,18 @@ inline void write_pair(const PairRows& pairs, std::int64_t s_row, const PairSour
     double s[kTile], y[kTile];  // as rounded in the rows
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
-        float *s_out = pairs.rows + s_row * pairs.n_columns + tile, *y_out = s_out + pairs.n_columns;
+        BFloat16 *s_out = pairs.rows + s_row * pairs.n_columns + tile, *y_out = s_out + pairs.n_columns;
         if (source.columns.ids) {
             write_columns(source, tile, width, s_out, y_out);
         } else {
             for (std::int64_t i = 0; i < width; ++i) {
-                s_out[i] = static_cast<float>(source.x[tile + i] - source.x_before[tile + i]);
-                y_out[i] = static_cast<float>(source.g[tile + i] - source.g_before[tile + i]);
+                s_out[i] = rounded(source.x[tile + i] - source.x_before[tile + i]);
+                y_out[i] = rounded(source.g[tile + i] - source.g_before[tile + i]);
             }
         }
         for (std::int64_t i = 0; i < width; ++i) {
-            s[i] = s_out[i];
-            y[i] = y_out[i];
+            s[i] = widened(s_out[i]);
+            y[i] = widened(y_out[i]);
         }
         const double* v = source.columns.ids ? source.v_columns : source.v;
         add_row_products(pairs.rows + tile, pairs, width, y, v + tile, sums);
@@ -219,10 +249,10 @@ inline void gram(const PairRows& pairs, std::int64_t first, std::int64_t n, doub
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
         for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
-            const float *from = pairs.rows + row * pairs.n_columns + tile, *next = from + pairs.n_columns;
+            const BFloat16 *from = pairs.rows + row * pairs.n_columns + tile, *next = from + pairs.n_columns;
             for (std::int64_t i = 0; i < width; ++i) {
-                s[i] = from[i];
-                y[i] = next[i];
+                s[i] = widened(from[i]);
+                y[i] = widened(next[i]);
             }
             add_row_products(pairs.rows + tile, pairs, width, y, s, sums + row * pairs.n_rows);
         }
@@ -232,7 +262,8 @@ inline void gram(const PairRows& pairs, std::int64_t first, std::int64_t n, doub
 // out += Σ_k c_k row_k over one tile, for n_rows rows that lie `apart` from each other. Fetches the next tile
 // as above.
 template <int n_rows>
-inline void add_rows(const float* row, std::int64_t apart, const double* c, std::int64_t width, double* out) {
+inline void add_rows(const BFloat16* row, std::int64_t apart, const double* c, std::int64_t width,
+                     double* out) {
     std::int64_t i = 0;
     for (; i + 16 <= width; i += 16) {
         for (int k = 0; k < n_rows; ++k) __builtin_prefetch(row + k * apart + i + kTile);
@@ -243,7 +274,7 @@ inline void add_rows(const float* row, std::int64_t apart, const double* c, std:
         }
     }
     for (; i < width; ++i)
-        for (int k = 0; k < n_rows; ++k) out[i] += c[k] * row[k * apart + i];
+        for (int k = 0; k < n_rows; ++k) out[i] += c[k] * widened(row[k * apart + i]);
 }
 
 inline void combine(const PairRows& pairs, const Combination& combination, double* out, std::int64_t first,

@@ -22,9 +22,12 @@ struct OrthantPath {
     bool aligned;
 };
 
+// A number in half the bits of a float: its sign, its exponent and the first 7 bits of its fraction.
+using BFloat16 = std::uint16_t;
+
 // The pairs of L-BFGS as rows: s and y of a pair follow each other.
 struct PairRows {
-    float* rows;  // [n_rows, C]
+    BFloat16* rows;  // [n_rows, C]
     std::int64_t n_rows;
     std::int64_t n_columns;  // C
 };

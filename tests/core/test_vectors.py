@@ -24,6 +24,24 @@ def vectors(n: int, count: int, seed: int = 0) -> list[Vector]:
     return [rng.normal(size=n) * (rng.random(n) < 2 / 3) for _ in range(count)]
 
 
+def halves(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    """Numbers rounded to bfloat16: 8 significant bits, the nearest, ties to even."""
+    fraction, exponent = np.frexp(np.asarray(numbers, np.float32))
+    nearest = np.asarray(np.ldexp(np.rint(fraction * 256), exponent - 8), np.float32)
+    found = np.frombuffer(nearest.tobytes(), np.uint16)[1::2]  # the upper halves, of little-endian numbers
+    return found.reshape(nearest.shape).copy()
+
+
+def exactly(rows: npt.NDArray[np.uint16]) -> Vector:
+    """Numbers of bfloat16 in double precision."""
+    whole = np.stack([np.zeros_like(rows), rows], axis=-1)
+    return np.frombuffer(whole.tobytes(), np.float32).astype(np.float64).reshape(rows.shape)
+
+
+def random_rows(n_rows: int, n: int) -> npt.NDArray[np.uint16]:
+    return halves(np.random.default_rng(1).normal(size=(n_rows, n)))
+
+
 def strengths(n: int) -> list[Vector]:
     """l1 as one number for all, and as one for each with zeros among them."""
     return [np.array([0.3]), np.abs(vectors(n, 1, seed=9)[0])]
@@ -68,12 +86,12 @@ def test_orthant_step(n: int, aligned: bool) -> None:
 @pytest.mark.parametrize(("n_rows", "s_row"), [(2, 0), (6, 4), (8, 2)])
 def test_pairs(n: int, n_rows: int, s_row: int) -> None:
     x, x_before, g, g_before, v = vectors(n, 5)
-    rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
+    rows = random_rows(8, n)
     written = rows.copy()
-    written[s_row], written[s_row + 1] = x - x_before, g - g_before
+    written[s_row], written[s_row + 1] = halves(x - x_before), halves(g - g_before)
     with_y, with_v, ss, _ = _core.pairs_write(rows, n_rows, s_row, x, x_before, g, g_before, v, 1)
     assert (rows == written).all()
-    exact = written.astype(np.float64)
+    exact = exactly(written)
     np.testing.assert_allclose(with_y, exact[:n_rows] @ exact[s_row + 1], rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(with_v, exact[:n_rows] @ v, rtol=1e-10, atol=1e-10)
     assert ss == pytest.approx(exact[s_row] @ exact[s_row], rel=1e-12)
@@ -96,8 +114,8 @@ def test_pairs_of_some_weights(n: int) -> None:
     def columns(array: Vector) -> Vector:
         return np.concatenate([array[ids], np.zeros(width - len(ids))])
 
-    rows = np.asarray(r.normal(size=(6, width)), np.float32)
-    rows[:, len(ids) :] = 0.0  # columns that are not in use
+    rows = random_rows(6, width)
+    rows[:, len(ids) :] = 0  # columns that are not in use
     expected_rows = rows.copy()
     expected = _core.pairs_write(
         expected_rows, 6, 2, columns(x), columns(x_before), columns(g), columns(g_before), columns(v), 1
@@ -119,12 +137,12 @@ def test_pairs_of_some_weights(n: int) -> None:
 
 @pytest.mark.parametrize("n", SIZES)
 def test_products_among_pairs(n: int) -> None:
-    rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
+    rows = random_rows(8, n)
     gram = _core.pairs_gram(rows, 6, rows.shape[1], 1)
     fewer = rows.shape[1] // 2
     first = np.ascontiguousarray(rows[:, :fewer])
     assert _core.pairs_gram(rows, 6, fewer, 1).tobytes() == _core.pairs_gram(first, 6, fewer, 1).tobytes()
-    exact = rows[:6].astype(np.float64)
+    exact = exactly(rows[:6])
     assert gram.shape == (3, 6, 2)
     np.testing.assert_allclose(gram[:, :, 0], exact[1::2] @ exact.T, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(gram[:, :, 1], exact[0::2] @ exact.T, rtol=1e-10, atol=1e-10)
@@ -133,7 +151,7 @@ def test_products_among_pairs(n: int) -> None:
 def everything(n: int, n_threads: int = 1) -> Vector:
     """What all kernels make of the same random input, one after the other."""
     x, x_before, g, g_before, v = vectors(n, 5)
-    rows = np.asarray(np.random.default_rng(1).normal(size=(8, n)), np.float32)
+    rows = random_rows(8, n)
     l1 = strengths(n)[1]
     results: list[Any] = [
         *_core.pairs_write(rows, 8, 2, x, x_before, g, g_before, v, n_threads),
@@ -160,6 +178,10 @@ def test_not_a_number_is_not_hidden() -> None:
     g[37] = np.nan
     assert np.isnan(_core.vector_products(g, x, 1)[0])
     assert np.isnan(_core.vector_pseudo_gradient(x, g, np.array([1.0]), 1)[1])
+    zeros, rows = np.zeros(40), np.zeros((2, 40), np.uint16)
+    assert np.isnan(_core.pairs_write(rows, 2, 0, x, zeros, g, zeros, zeros, 1)[0][1])
+    g[37] = 3.4e38  # rounds to infinity
+    assert np.isinf(_core.pairs_write(rows, 2, 0, x, zeros, g, zeros, zeros, 1)[0][1])
     g[37] = np.inf
     assert np.isinf(_core.vector_pseudo_gradient(x, g, np.array([1.0]), 1)[1])
 
@@ -184,27 +206,25 @@ def test_lower_instruction_sets(instruction_set: str) -> None:
         (lambda x: _core.vector_step(x, x[1:], 1.0, 1), "direction has 4 numbers, expected 5"),
         (lambda x: _core.vector_penalty(x, x[:2], 1), "l1 has 2 numbers, expected 5"),
         (lambda x: _core.vector_products(x, x, 0), "n_threads must be at least 1"),
-        (lambda x: _core.pairs_products(np.zeros((4, 5), np.float32), 6, x, 1), "n_rows must be even"),
+        (lambda x: _core.pairs_products(np.zeros((4, 5), np.uint16), 6, x, 1), "n_rows must be even"),
         (
-            lambda x: _core.pairs_write(np.zeros((4, 6), np.float32), 2, 0, x, x, x, x, x, 1),
+            lambda x: _core.pairs_write(np.zeros((4, 6), np.uint16), 2, 0, x, x, x, x, x, 1),
             "6 columns for 5 weights",
         ),
         (
-            lambda x: _core.pairs_write(np.zeros((4, 1), np.float32), 2, 0, x, x, x, x, x, 1, np.arange(2)),
+            lambda x: _core.pairs_write(np.zeros((4, 1), np.uint16), 2, 0, x, x, x, x, x, 1, np.arange(2)),
             "2 ids for 1 columns",
         ),
         (
-            lambda x: _core.pairs_combine(
-                np.zeros((2, 5), np.float32), x[:2], x, 1.0, 1, np.array([0, 7]), 6
-            ),
+            lambda x: _core.pairs_combine(np.zeros((2, 5), np.uint16), x[:2], x, 1.0, 1, np.array([0, 7]), 6),
             "id 7 is none of 6 weights",
         ),
         (
-            lambda x: _core.pairs_products(np.zeros((4, 6), np.float32), 2, x, 1),
+            lambda x: _core.pairs_products(np.zeros((4, 6), np.uint16), 2, x, 1),
             "v has 5 numbers, expected 6",
         ),
         (
-            lambda x: _core.pairs_write(np.zeros((4, 5), np.float32), 2, 2, x, x, x, x, x, 1),
+            lambda x: _core.pairs_write(np.zeros((4, 5), np.uint16), 2, 2, x, x, x, x, x, 1),
             "s_row must be even and below n_rows",
         ),
     ],
@@ -216,6 +236,6 @@ def test_arrays_that_do_not_fit(call: Any, words: str) -> None:
 
 def test_arrays_of_another_kind_are_refused() -> None:
     with pytest.raises(TypeError):
-        _core.pairs_products(np.zeros((4, 10), np.float32)[:, ::2], 4, np.zeros(5), 1)
+        _core.pairs_products(np.zeros((4, 10), np.uint16)[:, ::2], 4, np.zeros(5), 1)
     with pytest.raises(TypeError):
         _core.pairs_products(np.zeros((4, 5), np.float64), 4, np.zeros(5), 1)

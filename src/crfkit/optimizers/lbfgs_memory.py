@@ -5,8 +5,9 @@ m pairs define H (Nocedal 1980). Written with vectors, the usual two loops for H
 But all they need are the products among the pairs and with v (Byrd, Nocedal and Schnabel 1994): so one pass
 takes the products, the loops run over m numbers, and a second pass adds up the direction.
 
-The pairs are stored in single precision, which halves memory and time. All products are those of the rounded
-pairs, so H stays symmetric and positive definite, and as many iterations are needed as in double precision.
+The pairs are stored in bfloat16, a quarter of double precision, since what these passes wait for is memory. All
+products are those of the rounded pairs, so H stays symmetric and positive definite, and as many iterations are needed
+as in double precision.
 """
 
 from math import isfinite, sqrt
@@ -23,6 +24,19 @@ FIRST_SLOTS = 32  # slots that there are from the start on; more are made when t
 LEAST_COSINE = 1e-10  # of the angle between s and y; below it the pair says nothing about curvature
 
 Ids = npt.NDArray[np.int64]
+BFloat16s = npt.NDArray[np.uint16]
+Float32s = npt.NDArray[np.float32]
+
+
+def widen_numbers(rows: BFloat16s) -> Float32s:
+    """Numbers of bfloat16 in single precision, exactly."""
+    return (rows.astype(np.uint32) << 16).view(np.float32)
+
+
+def round_numbers(rows: Float32s) -> BFloat16s:
+    """Numbers in bfloat16: the nearest, ties to even."""
+    bits = rows.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
 class Pairs:
@@ -33,7 +47,7 @@ class Pairs:
 
     def __init__(self, memory: int, n_weights: int, n_threads: int) -> None:
         self._memory = memory
-        self._rows = np.empty((0, n_weights), np.float32)  # [2c, D]
+        self._rows = np.empty((0, n_weights), np.uint16)  # [2c, D]
         self._sy = np.zeros((0, 0))  # [c, c]  s_i · y_j, valid where pair i is not newer than pair j
         self._yy = np.zeros((0, 0))  # [c, c]  y_i · y_j
         self._order: list[int] = []  # the slots in use, oldest pair first
@@ -53,7 +67,7 @@ class Pairs:
 
     def clear(self) -> None:
         """Forgets all pairs."""
-        self._rows[: 2 * self._n_slots] = 0.0  # what is not written again, in columns that are not in use yet
+        self._rows[: 2 * self._n_slots] = 0  # what is not written again, in columns that are not in use yet
         self._order, self._n_slots, self._products = [], 0, None
 
     def add(
@@ -71,7 +85,7 @@ class Pairs:
             self._rows, 2 * n, 2 * slot, x, x_before, g, g_before, v, self._n_threads, ids
         )
         sy, yy = float(with_y[2 * slot]), float(with_y[2 * slot + 1])
-        if not isfinite(ss * yy):  # beyond single precision: no row may keep such numbers
+        if not isfinite(ss * yy):  # beyond bfloat16: no row may keep such numbers
             self.clear()
             return False
         self._products = (v if ids is None else columns, with_v)
@@ -95,7 +109,7 @@ class Pairs:
     def snapshot(self, v: Vector) -> tuple[list[int], dict[str, npt.NDArray[Any]]]:
         """The slots in use and all numbers, for `restore`; v is the gradient that comes next."""
         return list(self._order), {
-            "pairs.rows": self._rows[: 2 * self._n_slots].copy(),
+            "pairs.rows": widen_numbers(self._rows[: 2 * self._n_slots]),
             "pairs.sy": self._sy.copy(),
             "pairs.yy": self._yy.copy(),
             "pairs.products": self._products_with(v),
@@ -118,13 +132,13 @@ class Pairs:
             raise SnapshotError("its pairs have no curvature")
         self._grow(n_capacity)
         self._n_slots, self._order, self._n_used = n_slots, order, self.n_weights
-        self._rows[:n_rows] = rows
+        self._rows[:n_rows] = round_numbers(rows)
         self._sy[:], self._yy[:] = sy, yy
         self._products = (v, snapshot.vector("pairs.products", n_rows))
 
     def widen(self, n_weights: int) -> None:
         """Makes the vectors longer: the pairs have zeros at the end."""
-        rows = np.zeros((len(self._rows), n_weights), np.float32)
+        rows = np.zeros((len(self._rows), n_weights), np.uint16)
         used = np.s_[: 2 * self._n_slots, : self._n_used]
         rows[used] = self._rows[used]
         self._rows, self._products = rows, None
@@ -134,7 +148,7 @@ class Pairs:
         n, n_rows = self._n_slots, 2 * self._n_slots
         for row in self._rows[:n_rows, : self._n_used]:
             kept = row[columns]
-            row[: len(kept)], row[len(kept) :] = kept, 0.0
+            row[: len(kept)], row[len(kept) :] = kept, 0
         self._products = None
         gram = _core.pairs_gram(self._rows, n_rows, len(columns), self._n_threads)  # [n, 2n, 2]
         self._sy[:n, :n], self._yy[:n, :n] = gram[:, 0::2, 0].T, gram[:, 1::2, 0].T
@@ -164,7 +178,7 @@ class Pairs:
         n_now = len(self._sy)
         if n <= n_now:
             return
-        rows = np.zeros((2 * n, self._rows.shape[1]), np.float32)
+        rows = np.zeros((2 * n, self._rows.shape[1]), np.uint16)
         used = np.s_[: 2 * self._n_slots, : self._n_used]
         rows[used] = self._rows[used]
         self._rows = rows
