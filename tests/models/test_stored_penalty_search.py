@@ -63,6 +63,14 @@ def test_the_search_is_that_of_training_in_memory(name: str) -> None:
         assert found.weights_.tobytes() == known.weights_.tobytes()
 
 
+def test_features_of_rare_words() -> None:
+    """In a data set they have the counts of all sequences; in memory, those of the sequences that are trained on."""
+    pairs, template = inflected(60), "word=%x[0,0]\nrare=%rare[0,0,2]\nB"
+    model = CRF(features=template, l2="auto", optimizer=SHORT).fit(iter(pairs), shard_size=SIZE)
+    known = CRF(features=template, l2=model.l2_, optimizer=SHORT).fit(*lists(pairs), shard_size=SIZE)
+    assert model.weights_.tobytes() == known.weights_.tobytes()
+
+
 def test_few_sequences_are_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are trained on come from all shards, those held out from the last ones; the model is trained on all."""
     monkeypatch.setattr(held_out_split, "TRAINED", 7)

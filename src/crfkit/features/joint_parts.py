@@ -122,7 +122,7 @@ class JointParts:
 
     @cached_property
     def _vocabularies(self) -> dict[str, Vocabulary]:
-        prefixes = [name.removesuffix("names") for name in self.known.arrays if name.endswith("names")]
+        prefixes = [prefix for prefix in ("", "arc_", "word_") if f"{prefix}names" in self.known.arrays]
         return {prefix: vocabulary_of(self.known, prefix) for prefix in prefixes}
 
     @cached_property

@@ -16,7 +16,7 @@ from crfkit.data import ArrayFile, EncodedDataset
 from crfkit.features.dataset import Annotation, Dataset, FeatureList
 from crfkit.features.dictionary_words import DictionaryWords
 from crfkit.features.encoding import Encoder
-from crfkit.features.joint_parts import JointParts, describe_shard, join_parts, make_head, make_part
+from crfkit.features.joint_parts import COUNTED, JointParts, describe_shard, join_parts, make_head, make_part
 from crfkit.features.joint_vocabulary import vocabulary_of
 from crfkit.features.labels import Labels
 from crfkit.features.part_encoding import EncodingSettings
@@ -92,7 +92,8 @@ class SampledDataset(EncodedDataset):
         encoding = EncodingSettings(None, min_count, word_column=stored.settings.get("word_column"))
         known = join_parts(lambda: [part], encoding)
         settings = stored.settings | {"min_count": min_count}
-        self._known = ArrayFile(known.metadata | {"settings": settings}, known.arrays)
+        counts = {name: a for name, a in stored.vocabulary().items() if name.startswith(COUNTED)}
+        self._known = ArrayFile(known.metadata | {"settings": settings}, known.arrays | counts)
         self._arrays = JointParts(self._known).renumber(part)
         head = make_head(self._known, [describe_shard(self._arrays)], stored.shard_size)
         super().__init__(stored.path, head)
