@@ -50,7 +50,7 @@ class Machines:
     idle_client: float = 0.0  # processor time of client and scheduler that have nothing to do, in a second
     idle_worker: float = 0.0  # the same of a worker
     near_latency: float = 0.0  # seconds of a message on one machine, where vectors are in shared memory
-    near_copy: float = 0.0  # seconds for each weight of a copy to shared memory
+    near_copy: float = 0.0  # seconds for each weight until it is in shared memory
     cores: int | None = None  # that all workers share, as on one machine; None: each has its own
 
 
@@ -280,6 +280,6 @@ def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False)
         idle_client=idle_client,
         idle_worker=idle_worker,
         near_latency=near_latency,
-        near_copy=8.0 / near_bandwidth,
+        near_copy=2 * 8.0 / near_bandwidth,
         cores=None if cpu else n_threads,
     )

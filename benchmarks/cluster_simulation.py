@@ -6,8 +6,8 @@ these to others, each computes its shards, and sums come back along the tree. Wh
     computing        seconds for each position, and for each weight of a shard; workers of one machine share its cores,
                      with what client, scheduler and workers do in the background
     a message        latency + bytes / bandwidth; a machine sends one at a time, and receives one at a time
-                     on one machine: the client copies the weights to shared memory, each worker its sum, and messages
-                     say no more than that
+                     on one machine: the client copies the weights to shared memory, workers compute their sums there,
+                     and messages say no more than that
     an addition      seconds for each weight
     the optimizer    seconds of the client for each weight
 
@@ -121,7 +121,7 @@ class Simulation:
         for part in parts:
             self.spread(CLIENT, part, copy)
         self.ends = share_cores(self.begins, self.work, self.machines)
-        ready = max(self.message(part.worker, CLIENT, self.collect(part) + copy) for part in parts)
+        ready = max(self.message(part.worker, CLIENT, self.collect(part)) for part in parts)
         total = ready + (len(parts) - 1) * self.machines.addition * D + self.machines.optimizer * D
         return Pass(total, max(self.ends[worker] - begin for worker, begin in self.begins.items()))
 

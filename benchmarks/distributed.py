@@ -76,13 +76,16 @@ class Watch:
         self.rows: list[tuple[float, float]] = []  # (clock, passes)
         self.first: tuple[float, list[float]] = (0.0, [])
         self.last: tuple[float, list[float]] = (0.0, [])
+        self.watching = 0.0  # processor seconds of this
 
     def __call__(self, step: Progress) -> None:
         """A callback of `fit`."""
         self.rows.append((time.perf_counter(), step.passes))
-        self.last = (time.process_time(), self.worker_seconds())
+        began = time.process_time()
+        self.last = (began - self.watching, self.worker_seconds())
         if len(self.rows) == 1:
             self.first = self.last
+        self.watching += time.process_time() - began
         self.rows[-1] = (time.perf_counter(), step.passes)  # the next pass begins here
 
     def per_pass(self) -> tuple[float, float, float]:

@@ -40,9 +40,9 @@ def test_two_workers_are_asked_by_the_client() -> None:
 
 def test_workers_of_one_machine_share_vectors() -> None:
     # The client copies the weights until 0.01, and needs 0.1 for each message, which takes 0.25: they arrive at 0.26 and
-    # 0.36. The workers copy their sums; the client has the first at 0.27 + 0.25, and needs until 0.47 for the second.
+    # 0.36. The client has the first sum at 0.26 + 0.25, and needs from 0.36 until 0.46 for the second.
     near = replace(FREE, cores=2, handling=0.1, near_latency=0.25, near_copy=1e-3, latency=9.0, bandwidth=1.0)
-    assert simulate(near, Problem(0, 10, 2), 2).total == pytest.approx(0.47 + 0.15)
+    assert simulate(near, Problem(0, 10, 2), 2).total == pytest.approx(0.46 + 0.15)
 
 
 def test_eight_workers_ask_each_other() -> None:
