@@ -35,14 +35,15 @@ from crfkit import (
     StopReason,
     TagDictionary,
 )
-from crfkit.data import read_columns, read_conllu
+from crfkit.data import Sentence, read_columns, read_conllu
 from crfkit.evaluation import accuracy, span_report
-from crfkit.features import PRESETS
+from crfkit.features import PRESETS, Template
 
 RESULTS = PROJECT / "benchmarks" / "results"
 BLOCK, HELD_OUT = 20, 8  # sentences that stay together, and every how many such blocks is held out
 QUICK = 60  # sentences
 DICTIONARY = "dictionary__"
+PROPER_NOUNS = "propn"
 OPTIMIZERS = {"sgd": SGD, "adagrad": AdaGrad, "lbfgs": LBFGS, "perceptron": AveragedPerceptron}
 
 Sentences = list[list[Any]]
@@ -80,7 +81,7 @@ class Corpus(NamedTuple):
     preset: str
     folder: str
     train: str
-    tag: str  # what is predicted: columns of CoNLL-U, or "spans" in column files
+    tag: str  # what is predicted: columns of CoNLL-U, or "spans" in column files, "propn"
     part: int = 1  # every so many blocks
     dev: str | None = None  # a dev file; None: blocks are held out
     dev_part: int = 1
@@ -165,6 +166,13 @@ CORPORA = {
     "nl": Corpus("names", "conll2002", "ned.train", "spans", 5, "ned.testa"),
     "es-full": Corpus("names", "conll2002", "esp.train", "spans", 1, "esp.testa"),
     "nl-full": Corpus("names", "conll2002", "ned.train", "spans", 1, "ned.testa"),
+    "zh": Corpus("names", "msra", "msra_train.txt", "spans", 12),
+    # Proper nouns of treebanks, as names of one kind.
+    "en-nouns": Corpus(
+        "names", "ud_english_ewt", "en_ewt-ud-train.conllu", "propn", 3, "en_ewt-ud-dev.conllu"
+    ),
+    "de-nouns": Corpus("names", "ud_german", "de_mixed-train.conllu", "propn"),
+    "chunk-names": Corpus("names", "conll2000", "train.txt", "spans", 3),
 }
 
 
@@ -180,12 +188,23 @@ def _read(corpus: Corpus, file: str) -> list[tuple[list[Any], list[str]]]:
     if corpus.tag == "spans":
         rows = [list(zip(*sentence.rows, strict=True)) for sentence in read_columns(path)]
         return [(list(zip(*columns[:-1], strict=True)), list(columns[-1])) for columns in rows]
+    if corpus.tag == PROPER_NOUNS:
+        return [([w.form for w in s.words], proper_nouns(s)) for s in read_conllu(path)]
     tags = corpus.tag.split("+")
 
     def label(word: Any) -> str:
         return "|".join(getattr(word, tag) for tag in tags)
 
     return [([w.form for w in s.words], [label(w) for w in s.words]) for s in read_conllu(path)]
+
+
+def proper_nouns(sentence: Sentence) -> list[str]:
+    """Runs of proper nouns, as labels of BIO."""
+    inside = [word.upos == "PROPN" for word in sentence.words]
+    return [
+        ("I-N" if before else "B-N") if own else "O"
+        for before, own in zip([False, *inside[:-1]], inside, strict=True)
+    ]
 
 
 def read_data(corpus: Corpus, limit: int | None = None) -> Data:
@@ -235,6 +254,9 @@ GROUPS = {
     "suffix_1": r"suffix\d\[-?1\]",
     "suffix_2": r"suffix\d\[-?2\]",
     "short_shape": r"short_shape",
+    "neighbour_affixes": r"(prefix|suffix)3\[-?1\]",
+    "affix5": r"(prefix|suffix)5",
+    "short_shapes": r"short_shapes",
     "affixes": r"(bare_)?(prefix|suffix)\d+",
     "prefix": r"prefix\d+",
     "suffix5": r"suffix5",
@@ -303,14 +325,15 @@ def read_value(text: str) -> Any:
         return text
 
 
-def new_model(preset: str, edits: str) -> CRF[Any]:
+def new_model(preset: str, edits: str, n_columns: int = 1) -> CRF[Any]:
     """The model of a variant: the preset with its recommended parameters, but for the edits."""
     words = edits.split()
     given = dict(word.split("=", 1) for word in words if not _edits_template(word))
     values = {name: read_value(value) for name, value in given.items() if not name.startswith(DICTIONARY)}
     of_optimizer = {name: values.pop(name) for name in list(values) if name.startswith("optimizer__")}
     recommended = CRF(features=preset).get_params(deep=False)
-    recommended["features"] = edit_template(PRESETS[preset], filter(_edits_template, words))
+    edited = Template.parse(edit_template(PRESETS[preset], filter(_edits_template, words)))
+    recommended["features"] = edited.within_columns(n_columns)
     if "optimizer" in values:
         values["optimizer"] = OPTIMIZERS[values["optimizer"]]()
     if "bigrams" in values:
@@ -318,7 +341,7 @@ def new_model(preset: str, edits: str) -> CRF[Any]:
     if values.pop("order", 1) == 2:
         values["structure"] = Patterns([Ngrams(3, min_count=3)], bigrams="observed", unseen="soft")
     if isinstance(recommended["l2"], Mapping):  # without the blocks of groups that are left out
-        blocks = {line.partition("=")[0] for line in recommended["features"].splitlines()} | {"default"}
+        blocks = {line.partition("=")[0] for line in edited.text.splitlines()} | {"default"}
         recommended["l2"] = {name: value for name, value in recommended["l2"].items() if name in blocks}
     return CRF(**recommended | values).set_params(n_threads=1, **of_optimizer)
 
@@ -340,7 +363,8 @@ def own_dictionary(data: Data, edits: str) -> TagDictionary | None:
 def measure(corpus: Corpus, edits: str, limit: int | None = None) -> Outcome:
     """Train a variant and test it on what is held out."""
     data = read_data(corpus, limit)
-    crf = new_model(corpus.preset, edits)
+    row = data.X[0][0]
+    crf = new_model(corpus.preset, edits, 1 if isinstance(row, str) else len(row))
     start = time.process_time()
     if dictionary := own_dictionary(data, edits):
         crf.set_params(tag_dictionary=dictionary)
@@ -349,7 +373,7 @@ def measure(corpus: Corpus, edits: str, limit: int | None = None) -> Outcome:
     if crf.stop_reason_ is StopReason.INTERRUPTED:  # Ctrl-C or SIGTERM: half a training run says nothing
         raise KeyboardInterrupt
     predicted = crf.predict(data.held_out)
-    spans = corpus.tag == "spans"
+    spans = corpus.tag in ("spans", PROPER_NOUNS)
     score = span_report(data.right, predicted).overall.f1 if spans else accuracy(data.right, predicted)
     return {
         "score": 100 * score,

