@@ -71,12 +71,15 @@ def check_penalty(optimizer: Any, objective: Objective) -> None:
 
 def check_start(objective: Objective, start: npt.ArrayLike) -> Vector:
     """A copy [D] of the weights to start from; finite, one for each weight of the objective."""
-    weights = np.array(start, dtype=np.float64, order="C")
-    if weights.shape != (objective.n_weights,):
+    given = np.asarray(start, dtype=np.float64)
+    if given.shape != (objective.n_weights,):
         raise ShapeError(
-            f"The start has shape {weights.shape}, expected ({objective.n_weights},): one number per weight."
+            f"The start has shape {given.shape}, expected ({objective.n_weights},): one number per weight."
         )
-    _check_none(~np.isfinite(weights), weights, "The start", "a finite number")
+    _check_none(~np.isfinite(given), given, "The start", "a finite number")
+    weights = np.zeros(len(given))  # takes up no memory as long as nothing is written
+    if given.any():
+        weights[:] = given
     return weights
 
 
