@@ -12,6 +12,7 @@ import pytest
 import crfkit
 from crfkit import CRF, SGD, AveragedPerceptron, Checkpoint, Patterns, Segments
 from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.models.training import held_out_split
 from crfkit.models.training.penalty_search import GRID, PASSES
 from crfkit.structures import Lattice
 from tests.models.test_costs import corpus
@@ -230,3 +231,15 @@ def test_too_few_sequences() -> None:
         CRF(l2="auto").fit(X, y)
     with pytest.raises(ValueError, match="9 sequences but y has 8"):
         CRF(l2="auto").fit(X, y[:8])
+
+
+def test_pieces_from_all_over_the_data_are_held_out() -> None:
+    """Of a file that joins two kinds of text, both are."""
+    trained, held_out = held_out_split._choose(1003, None)
+    assert held_out == [i for end in (200, 401, 601, 802, 1003) for i in range(end - 40, end)]
+    assert trained == [i for i in range(1003) if i not in held_out]
+    trained, held_out = held_out_split._choose(50_000, None)
+    assert (len(trained), len(held_out), held_out[199:201]) == (2000, 1000, [9999, 19800])
+    assert not set(trained) & set(held_out)
+    assert held_out_split._choose(100, None)[1] == list(range(80, 100))
+    assert held_out_split._choose(100, ([], [])) == (list(range(100)), [])

@@ -1,4 +1,8 @@
-"""A part of the training data to train on, and another that is held out."""
+"""A part of the training data to train on, and another that is held out.
+
+Neighbours of training sentences are too much like them, so pieces of many sequences are held out. Files often join texts of
+several kinds, so the pieces come from all over the data: the last fifth of each fifth.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +22,8 @@ from crfkit.optimizers import AUTO
 
 TRAINED, HELD_OUT = 2000, 1000  # sequences at most
 FEWEST = 10  # sequences
+PIECES = 5  # that are held out
+SHORTEST = 10  # sequences of a piece; where it would have fewer, there is one piece, at the end
 _SHARE = 5  # one of so many sequences may be held out
 
 
@@ -31,21 +37,30 @@ class Split(NamedTuple):
 
 
 def hold_out(task: CRFTask | StoredTask, dev: Any) -> Split:
-    """Sequences from all over the training data, and held-out ones: those of the dev set, or the last ones."""
+    """Sequences from all over the training data, and held-out ones: those of the dev set, or some in pieces."""
     if dev is not None:
         dev = tuple(None if column is None else list(column)[:HELD_OUT] for column in dev)
     return _split_stored(task, dev) if isinstance(task, StoredTask) else _split_lists(task, dev)
 
 
-def _choose(n: int, dev: Any) -> tuple[list[int], range]:
+def _choose(n: int, dev: Any) -> tuple[list[int], list[int]]:
     """Which of n sequences are trained on, and which are held out."""
     if n < FEWEST:
         raise ArgumentError(
             f"l2 is 'auto', which needs at least {FEWEST} sequences, got {n}; expected a number"
         )
-    first = n if dev is not None else n - min(max(n // _SHARE, 1), HELD_OUT)
-    n_trained = min(first, TRAINED)
-    return [first * k // n_trained for k in range(n_trained)], range(first, n)
+    held_out = [] if dev is not None else _pieces(n, min(max(n // _SHARE, 1), HELD_OUT))
+    others = np.setdiff1d(np.arange(n), held_out)
+    n_trained = min(len(others), TRAINED)
+    return others[np.arange(n_trained) * len(others) // n_trained].tolist(), held_out
+
+
+def _pieces(n: int, n_held_out: int) -> list[int]:
+    """The last sequences of equal parts of all n, `n_held_out` in all or a few less."""
+    n_pieces = PIECES if n_held_out >= PIECES * SHORTEST else 1
+    size = n_held_out // n_pieces
+    ends = [n * (k + 1) // n_pieces for k in range(n_pieces)]
+    return [i for end in ends for i in range(end - size, end)]
 
 
 def _split_lists(task: CRFTask, dev: Any) -> Split:

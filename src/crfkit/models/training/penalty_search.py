@@ -1,13 +1,12 @@
 """`l2="auto"`: a strength of the penalty that makes held-out sentences likely.
 
-A part of the training sequences is trained on, another is held out: the last ones, since neighbours of training sentences
-are too much like them. Strengths go down from the strongest, while held-out labels become more likely: one for all weights,
-or with {"near": "auto"} one for a block of features while the others stay. The likelihood tells small differences apart
-that F1 and accuracy of few sentences do not. It is that of the weights or of smaller multiples of them, whichever is
-higher: a weak penalty makes a model too sure, which lowers the plain likelihood, while its best labels, which no scale
-changes, may be better. Of the strengths that come within 1 % of the highest, the strongest is chosen: what is weaker gains
-nothing but too sure probabilities. Costs of mistakes play no part: they are about decisions, and a part of the data may
-lack labels that they name.
+A part of the training sequences is trained on, others are held out, in pieces (`held_out_split`). Strengths go down from
+the strongest, while held-out labels become more likely: one for all weights, or with {"near": "auto"} one for a block of
+features while the others stay. The likelihood tells small differences apart that F1 and accuracy of few sentences do not.
+It is that of the weights or of smaller multiples of them, whichever is higher: a weak penalty makes a model too sure, which
+lowers the plain likelihood, while its best labels, which no scale changes, may be better. Of the strengths that come within
+1 % of the highest, the strongest is chosen: what is weaker gains nothing but too sure probabilities. Costs of mistakes play
+no part: they are about decisions, and a part of the data may lack labels that they name.
 
 Methods that minimise the objective begin with the weights of the strength before. Those that make passes begin anew, and
 make few: then no strength has had more passes than another.
