@@ -116,6 +116,8 @@ def test_pairs_that_are_no_iterator(folder: Path) -> None:
     with pytest.raises(LabelError, match=r"y is None.*iter\(pairs\)"):
         CRF().fit([PAIR, PAIR])
     with pytest.raises(LabelError, match="y is None"):
+        CRF(l2="auto").fit([X] * 20)
+    with pytest.raises(LabelError, match="y is None"):
         CRF().partial_fit(iter([PAIR]))  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from crfkit.counts import check_count
 from crfkit.data import EncodedDataset, open_dataset, read_pairs
-from crfkit.errors import ArgumentError, EmptyDataError, LabelError, UnsupportedError
+from crfkit.errors import ArgumentError, EmptyDataError, UnsupportedError
 from crfkit.features import (
     ENCODED_SHARD_SIZE,
     PRESETS,
@@ -83,11 +83,6 @@ def read_training_set(
 ) -> Examples:
     """X, y and weights, those of frames and column files too, with y as lists of labels."""
     X, y, sample_weight = read_examples(X, y, sample_weight, as_text=settings.reads_text)
-    if y is None:
-        raise LabelError(
-            "y is None, expected a list with a list of labels for each sequence; pairs (x, y) are given to fit as an "
-            "iterator: iter(pairs)"
-        )
     return Examples(*kind_of(structure).read_labels(X, y, structure), sample_weight, allowed)
 
 

@@ -35,7 +35,7 @@ from crfkit.models.training.merged_objective import choose_objective
 from crfkit.models.training.progress import count_of
 from crfkit.models.training.sharded_data import ShardedData, TrainingShards
 from crfkit.models.training.train import Plan
-from crfkit.models.training.training_set import Examples, TrainingInput
+from crfkit.models.training.training_set import Examples, TrainingInput, check_labels_given
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective
 from crfkit.optimizers import Choice, choose
@@ -97,6 +97,7 @@ class CRFTask:
     def encode(self, plan: Plan[Any], n_threads: int) -> "EncodedSequences":
         """The training set in numbers, and warnings about it."""
         settings, examples = self.settings, self.examples
+        check_labels_given(examples.y)
         base = plan.start.model if self.extend and plan.start is not None else None
         X, template = settings.fit_template(examples.X)
         if base is not None:

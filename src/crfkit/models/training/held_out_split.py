@@ -17,7 +17,7 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.training.crf_task import CRFTask, here
 from crfkit.models.training.held_out import HeldOut
 from crfkit.models.training.stored_task import StoredTask
-from crfkit.models.training.training_set import Examples
+from crfkit.models.training.training_set import Examples, check_labels_given
 from crfkit.optimizers import AUTO
 
 TRAINED, HELD_OUT = 2000, 1000  # sequences at most
@@ -64,6 +64,7 @@ def _pieces(n: int, n_held_out: int) -> list[int]:
 
 
 def _split_lists(task: CRFTask, dev: Any) -> Split:
+    check_labels_given(task.examples.y)
     columns: tuple[Any, ...] = task.examples
     given = Examples(*(None if column is None else list(column) for column in columns))
     n = len(given.y)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Bools
 from crfkit.data import MAX_LABELS
-from crfkit.errors import ArgumentError
+from crfkit.errors import ArgumentError, LabelError
 from crfkit.features import (
     Annotation,
     Dataset,
@@ -42,6 +42,15 @@ class Examples(NamedTuple):
     y: Any
     sample_weight: npt.ArrayLike | None
     allowed: Any
+
+
+def check_labels_given(y: Any) -> None:
+    """Refuse sequences without y."""
+    if y is None:
+        raise LabelError(
+            "y is None, expected a list with a list of labels for each sequence; pairs (x, y) are given to fit as an "
+            "iterator: iter(pairs)"
+        )
 
 
 class TrainingSet(NamedTuple):
