@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.distributed import Plan, Run, local_client, measure
+from benchmarks.distributed import Plan, Run, best, local_client, measure
 from crfkit import CRF, LBFGS
 from crfkit.arrays import Float64s
 from crfkit.models import Progress
@@ -252,18 +252,17 @@ def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False)
     D, repeats = one.n_weights, 10 if plan.part < 1.0 else 40
     n_threads = os.cpu_count() or 1
     alone, together = (optimizer_seconds(D, plan.iterations, n, clock) for n in (1, n_threads))
-    larger = measure(replace(plan, shard_size=4 * plan.shard_size), 0, data)
+    coarse = replace(plan, shard_size=4 * plan.shard_size)
+    larger = best([measure(coarse, 0, data) for _ in range(plan.repeats)])
     seconds, others = (run.cpu if cpu else run.clock for run in (one, larger))
     n_fewer = max(one.n_shards - larger.n_shards, 1)
     per_shard = max(seconds - others, 0.0) / n_fewer / D
     computing = seconds - alone * D - per_shard * one.n_shards * D
     latency, bandwidth = message_line(SIZES, question_seconds(SIZES, repeats, cpu=cpu))
-    near_latency, near_bandwidth = message_line(
-        SIZES, question_seconds(SIZES, repeats, share_memory=True, cpu=cpu)
-    )
-    one_worker, many = (
-        question_seconds(SIZES[:1], repeats, n_workers=n, share_memory=True, cpu=cpu)[0] for n in (1, MANY)
-    )
+    near = (SIZES[0], max(D, 2 * SIZES[0]))
+    near_seconds = question_seconds(near, repeats, share_memory=True, cpu=cpu)
+    near_latency, near_bandwidth = message_line(near, near_seconds)
+    many = question_seconds(near[:1], repeats, n_workers=MANY, share_memory=True, cpu=cpu)[0]
     contention, crowding = (1.0, 1.0) if cpu else contention_of(plan, data, n_threads)
     idle_client, idle_worker = (0.0, 0.0) if cpu else idle_seconds(0.1 * repeats)
     return Machines(
@@ -274,7 +273,7 @@ def calibrate(plan: Plan, data: tuple[Any, Any], one: Run, *, cpu: bool = False)
         addition=addition_seconds(D, clock),
         optimizer=together,
         optimizer_alone=alone,
-        handling=min(max(many - one_worker, 0.0) / (MANY - 1) / 2, latency),
+        handling=min(max(many - near_seconds[0], 0.0) / (MANY - 1) / 2, latency),
         contention=contention,
         crowding=crowding,
         idle_client=idle_client,
