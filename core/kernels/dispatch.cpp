@@ -78,14 +78,14 @@ constexpr const HyperpathKernels* kHyperpaths[] = CRFKIT_TABLES(hyperpath_kernel
 // Found when the module is loaded: a static inside a function has a lock, which a fork may leave taken.
 const int n_usable = usable_tables();
 
-// The highest table, or the one below it when that saves more than an eighth of every row.
+// The highest table, or the one below it when that saves more than a quarter of every row.
 template <class Real>
 const Kernels<Real>& choose(const Kernels<Real>* const* tables, std::int32_t n_labels) {
     const int top = n_usable - 1;
     if (top < 2) return *tables[top];
     const std::int32_t wide = stride_for(*tables[top], n_labels),
                        narrow = stride_for(*tables[top - 1], n_labels);
-    return 8 * wide > 9 * narrow ? *tables[top - 1] : *tables[top];
+    return 3 * wide > 4 * narrow ? *tables[top - 1] : *tables[top];
 }
 
 }  // namespace
