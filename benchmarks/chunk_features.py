@@ -6,13 +6,14 @@ helps: a tagger that is trained on another corpus, UD English EWT, whose tags we
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
 from benchmarks.corpora import corpus_path
 from benchmarks.orders import Sentences
 from crfkit import CRF, LBFGS
 from crfkit.data import read_conllu
-from crfkit.features import PRESETS
+from crfkit.features import PRESETS, Resource
 
 TREEBANK = ("ud_english_ewt", "en_ewt-ud-train.conllu")
 ITERATIONS = 120  # of the second tagger
@@ -52,12 +53,13 @@ WIDE = PRESETS["chunks"] + _lines(_WINDOW) + _SPELLING
 TAGGED = WIDE + _lines(_TAGS)
 
 
-def second_tagger(limit: int | None = None) -> CRF:
-    """A tagger trained on the first sentences of the treebank, words only."""
+def second_tagger(limit: int | None = None, resources: Mapping[str, Resource] | None = None) -> CRF:
+    """A tagger trained on the first sentences of the treebank, words only, with word clusters if there are."""
     trees = list(islice(read_conllu(corpus_path(*TREEBANK)), limit))
     words = [[word.form for word in tree.words] for tree in trees]
     tags = [[word.xpos for word in tree.words] for tree in trees]
-    return CRF(features="pos", optimizer=LBFGS(max_iterations=ITERATIONS), n_threads=1).fit(words, tags)
+    optimizer = LBFGS(max_iterations=ITERATIONS)
+    return CRF(features="pos", optimizer=optimizer, n_threads=1, resources=resources).fit(words, tags)
 
 
 def with_tags(tagger: CRF, X: Sentences) -> Sentences:

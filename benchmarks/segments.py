@@ -9,6 +9,7 @@ smoke test.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 import time
@@ -20,12 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.chunk_features import TAGGED, WIDE, second_tagger, with_tags
+from benchmarks.knowledge import package_clusters
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT, Outcome
 from benchmarks.orders import FIFTH, QUICK, TASKS, Labels, Sentences, sentences
+from benchmarks.use_log import log_test
 from crfkit import CRF, Chain, Segments
 from crfkit.evaluation import span_report, spans
-from crfkit.features import Template
+from crfkit.features import PRESETS, Resource, Template, resource_lines
 from crfkit.models.training.training_set import TrainingInput
 from crfkit.objective import Objective
 from crfkit.structures import segment_labels
@@ -126,6 +129,7 @@ class Model(NamedTuple):
     scheme: str
     features: str = TASK.preset
     min_count: int = 1
+    clusters: bool = False  # English ones of spacy-lookups-data
 
 
 MODELS = {
@@ -139,8 +143,16 @@ MODELS = {
     "segments, IOBES, wide window": Model(Segments, "iobes", WIDE, 2),
     "chain, IOBES, wide window, second tagger": Model(Chain, "iobes", TAGGED, 2),
     "segments, IOBES, wide window, second tagger": Model(Segments, "iobes", TAGGED, 2),
+    "chain, IOBES, clusters": Model(Chain, "iobes", TASK.preset, 2, clusters=True),
+    "chain, IOBES, wide window, second tagger, clusters": Model(Chain, "iobes", TAGGED, 2, clusters=True),
 }
 Data = tuple[Sentences, Labels]
+
+
+def _usable() -> list[str]:
+    """The models whose packages are installed."""
+    known = importlib.util.find_spec("spacy_lookups_data") is not None
+    return [name for name, model in MODELS.items() if known or not model.clusters]
 
 
 def in_scheme(labels: Labels, scheme: str) -> Labels:
@@ -170,31 +182,41 @@ def split(limit: int | None, *, test: bool, quarter: int | None) -> tuple[Data, 
 
 
 def accuracy(
-    parts: tuple[Data, Data], l2: float, names: Sequence[str], limit: int | None
+    parts: tuple[Data, Data], l2: float, names: Sequence[str], limit: int | None, *, test: bool
 ) -> dict[str, Outcome]:
-    """F1 of chains and segments."""
+    """F1 of chains and segments; uses of the test file are logged."""
     found = {}
-    train, test = parts
-    tagged = None
+    (X, y), (X_test, y_test) = parts
+    columns: dict[bool, tuple[Sentences, Sentences]] = {}  # with tags of a tagger, by clusters
     for name in names:
         model = MODELS[name]
-        data = parts
+        resources = {"brown": package_clusters("en")} if model.clusters else {}
+        data = X, X_test
         if model.features == TAGGED:
-            if tagged is None:
-                tagger = second_tagger(limit)
-                tagged = (with_tags(tagger, train[0]), train[1]), (with_tags(tagger, test[0]), test[1])
-            data = tagged
-        found[name] = _accuracy(model, *data, l2)
+            if model.clusters not in columns:
+                tagger = second_tagger(limit, resources)
+                columns[model.clusters] = with_tags(tagger, X), with_tags(tagger, X_test)
+            data = columns[model.clusters]
+        found[name] = _accuracy(model, (data[0], y), (data[1], y_test), l2, resources)
         print(name, found[name], file=sys.stderr, flush=True)
+        if test and limit is None:
+            file = f"{TASK.folder}/{TASK.test}"
+            log_test(file, f"segments: {name}, l2 = {l2}", found[name]["f1"])
+            log_test(file, f'segments: {name}, l2 = {l2}, decode="f1"', found[name]["f1_expected"])
     return found
 
 
-def _accuracy(model: Model, train: Data, test: Data, l2: float) -> Outcome:
+def _accuracy(model: Model, train: Data, test: Data, l2: float, resources: Mapping[str, Resource]) -> Outcome:
     start = time.process_time()
     structure = model.structure()
     whole = isinstance(structure, Segments) and structure.segment_features
     strength = {"default": l2, "segments": 4 * l2} if whole else l2
-    crf = CRF(structure, model.features, l2=strength, min_count=model.min_count, n_threads=1)
+    features = model.features  # a preset has lines for resources
+    if resources and features not in PRESETS:
+        features += resource_lines(resources) + "\n"
+    crf = CRF(
+        structure, features, l2=strength, min_count=model.min_count, n_threads=1, resources=resources or None
+    )
     crf.fit(train[0], in_scheme(train[1], model.scheme))
     seconds = time.process_time() - start
     gold = in_scheme(test[1], model.scheme)
@@ -268,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         held_out = "every fifth training sentence" if given.quarter is None else f"quarter {given.quarter}"
         results["of"] = "the test file" if given.test else held_out
         parts = split(limit, test=given.test, quarter=given.quarter)
-        results["accuracy"] = accuracy(parts, given.l2, given.model or list(MODELS), limit)
+        results["accuracy"] = accuracy(parts, given.l2, given.model or _usable(), limit, test=given.test)
     text = markdown(results)
     print(text)
     out = given.out or (None if given.quick else RESULTS)
