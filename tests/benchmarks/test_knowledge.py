@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.corpora import find_corpus
 
-from benchmarks import knowledge, lexicons, parser_knowledge
+from benchmarks import knowledge, lexicons, name_features, parser_knowledge
 
 
 @pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="needs CoNLL-2002")
@@ -14,7 +14,15 @@ def test_quick_run(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.strip().splitlines()
     expected = ["preset names", "and Brown clusters of the training text", "and the words around"]
     assert [line.split("|")[2].strip() for line in lines[-3:]] == expected
-    assert lines[-5].startswith("| language | variant | F1 |")
+    assert lines[-5].startswith("| language | variant | F1, ")
+
+
+@pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="needs CoNLL-2002")
+def test_features_of_names(capsys: pytest.CaptureFixture[str]) -> None:
+    name_features.main(["--quick"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["spanish"] * 3 + ["dutch"] * 3
+    assert all(20 < float(row[2]) < 80 for row in rows)
 
 
 def test_latin_names() -> None:
