@@ -68,7 +68,7 @@ def test_config(tmp_path: Path) -> None:
     assert config["crfkit_version"] == crfkit.__version__
     assert config["id2label"] == {"0": "B-LOC", "1": "B-PER", "2": "O"}
     assert config["label2id"]["O"] == 2
-    assert config["settings"]["l2"] == 0.1
+    assert config["settings"]["l2"] == {"default": 0.1, "character": 0.01}
     assert config["sizes"]["weights"] == len(names().weights_)
 
 
@@ -101,7 +101,7 @@ def test_the_card_says_what_was_given(tmp_path: Path) -> None:
         "| f1 | 0.875 |",
         "`B-PER`",
         "from_pretrained",
-        "| l2 | 0.1 |",
+        "| l2 | {'default': 0.1, 'character': 0.01} |",
     ):
         assert part in text
     assert text.endswith("\n")

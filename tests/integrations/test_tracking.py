@@ -36,7 +36,7 @@ def test_mlflow_gets_every_iteration(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     history = space["crf"].history_
     logged = [(call.kwargs["step"], call.args[0]["objective"]) for call in module.log_metrics.call_args_list]
     assert logged == [(record.iteration, record.objective) for record in history[1:]]
-    assert module.log_params.call_args.args[0]["l2"] == "0.1"
+    assert module.log_params.call_args.args[0]["l2"] == "{'default': 0.1, 'character': 0.01}"
     module.log_artifact.assert_called_once_with("names.crf")
     assert (tmp_path / "names.crf").exists()
 
@@ -47,4 +47,4 @@ def test_wandb_gets_every_iteration(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     tracked = module.init.return_value.__enter__.return_value
     logged = [(call.kwargs["step"], call.args[0]["objective"]) for call in tracked.log.call_args_list]
     assert logged == [(record.iteration, record.objective) for record in space["crf"].history_[1:]]
-    assert space["crf"].l2 == 0.1
+    assert space["crf"].l2 == {"default": 0.1, "character": 0.01}

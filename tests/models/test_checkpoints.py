@@ -138,6 +138,15 @@ def weighted(gold: Any, predicted: Any, weight: float) -> float:
     return weight * errors(gold, predicted)
 
 
+def test_the_decoding_does_not_count_and_the_margin_does(tmp_path: Path) -> None:
+    X, checkpoint = [[["a"], ["b"]], [["c"], ["a"]]], Checkpoint(tmp_path / "c", every=1, resume=True)
+    crf = CRF(l2=0.1, margin=0, optimizer=LBFGS(max_iterations=2)).fit(X, Y, checkpoint=checkpoint)
+    again = CRF(l2=0.1, decode="spans", optimizer=LBFGS(max_iterations=2)).fit(X, Y, checkpoint=checkpoint)
+    assert (again.weights_ == crf.weights_).all()
+    with pytest.raises(CheckpointMismatchError, match=r"was written with margin 0\.0, but it is 1\.0 now"):
+        CRF(l2=0.1, margin=1.0, optimizer=LBFGS(max_iterations=2)).fit(X, Y, checkpoint=checkpoint)
+
+
 def test_a_checkpoint_of_another_metric_is_refused(tmp_path: Path) -> None:
     X, path = [[["a"], ["b"]], [["c"], ["a"]]], tmp_path / "c"
     model = CRF(optimizer=SLOW_STEPS)

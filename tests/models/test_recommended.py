@@ -50,6 +50,8 @@ def test_a_number_scales_the_penalties_of_the_preset() -> None:
     assert CRF(features="morphology", l2={"default": 0.5}).l2 == {"default": 0.5}
     assert CRF(features="morphology", l2="auto").l2 == "auto"
     assert CRF(Segments(), "morphology", l2=0.5).l2 == CRF(features="pos", l2=0.5).l2 == 0.5
+    assert CRF(features="names", l2=0.1).l2 == {"default": 0.1, "character": 0.01}
+    assert CRF(features="names", l2=1 / 3).l2["default"] == 1 / 3  # type: ignore[index]
     search = GridSearchCV(CRF(features="morphology"), {"l2": [0.5]}, cv=2).fit(X, y)
     assert search.best_estimator_.l2_ == scaled
 

@@ -41,9 +41,8 @@ class FeatureMap:
     bigrams: tuple[Int32s, Int32s] | None = None  # the only arcs that exist, as (before, after); None: all
     soft: bool = False  # with bigrams: all other arcs exist too, with score 0 and no weight
     facets: Facets | None = None  # then pairs name facets, and arcs facets beside labels, from L + 1 on
-    right_labels: int | None = (
-        None  # the first of L features that tell training which labels are right: a margin
-    )
+    # The first of L features that tell training which labels are right: a margin.
+    right_labels: int | None = field(default=None, metadata={"later": True})
     layout: _core.Layout = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -70,10 +70,14 @@ def complete_parameters(features: object, given: Mapping[str, Any]) -> dict[str,
 
 
 def scale_strengths(usual: Any, l2: Any) -> Any:
-    """The strengths `usual`, by block, with `l2` for the default block; `l2` itself unless it is a number."""
+    """The strengths `usual`, by block, with `l2` for the default block; `l2` itself unless it is a number.
+
+    Products have 15 digits: 0.1 · 0.1 is 0.01 rather than 0.010000000000000002.
+    """
     if not _is_number(l2) or not isinstance(usual, Mapping):
         return l2
-    return {block: float(l2) * strength / usual["default"] for block, strength in usual.items()}
+    scaled = {block: float(l2) * strength / usual["default"] for block, strength in usual.items()}
+    return {block: float(f"{strength:.15g}") for block, strength in scaled.items()} | {"default": float(l2)}
 
 
 def as_arguments(used: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,12 +40,11 @@ TYPE = "checkpoint"
 LATER = {("dropout", 0.0)}  # settings that earlier checkpoints do not have, with what they mean there
 STOPPING = ("max_iterations", "tolerance", "change", "period")  # of an optimizer: they change no step
 Settings = dict[str, str]
-_UNCOMPARED = (
-    "n_threads",
-    "random_state",
-    "tag_dictionary",
-    "resources",
-)  # they change no step, or show in the data
+_UNCOMPARED: dict[type, set[str]] = {  # parameters that training does not depend on, or that show in the data
+    CRFSettings: {"n_threads", "random_state", "tag_dictionary", "resources", "decode"},
+    ParserSettings: {"n_threads"},  # its `decode` finds the trees of the dev set
+    GraphSettings: {"n_threads"},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,9 +90,10 @@ class CheckpointRun:
     ) -> None:
         self._checkpoint = checkpoint
         self._settings = describe_settings(settings, metric)
+        self._standard = _standard_values(type(settings))
         self._saved = _open(checkpoint)
         if self._saved is not None:
-            _compare(checkpoint.path, self._saved, self._settings)
+            self._compare(self._saved, self._settings)
 
     def merging_start(self, start: Float64s) -> Float64s | None:
         """Weights [D] that tell whether equal features are merged; None: they were not when the checkpoint was written.
@@ -110,7 +110,7 @@ class CheckpointRun:
         checkpoint, resume = self._checkpoint, None
         settings = self._settings | data | {"chosen optimizer": type(optimizer).__name__}
         if self._saved is not None:
-            _compare(checkpoint.path, self._saved, settings)
+            self._compare(self._saved, settings)
             numbers = self._saved.settings.get("numbers")
             resume = Snapshot(numbers if isinstance(numbers, dict) else {}, self._saved.arrays)
 
@@ -127,6 +127,9 @@ class CheckpointRun:
 
         return dataclasses.replace(watch, save=save, every=checkpoint.every, resume=resume)
 
+    def _compare(self, file: ModelFile, expected: Settings) -> None:
+        _compare(self._checkpoint.path, file, expected, self._standard)
+
 
 def describe_settings(
     settings: CRFSettings | ParserSettings | GraphSettings, metric: object = None
@@ -135,9 +138,18 @@ def describe_settings(
     texts = {
         field.name: _TEXTS.get(field.name, repr)(getattr(settings, field.name))
         for field in dataclasses.fields(settings)
-        if field.name not in _UNCOMPARED
+        if field.name not in _UNCOMPARED[type(settings)]
     }
     return texts | {"metric": _metric_text(metric)}
+
+
+def _standard_values(settings: type[CRFSettings | ParserSettings | GraphSettings]) -> Settings:
+    """The values, as text, of parameters that have a standard one: the files of versions without them mean it."""
+    return {
+        field.name: _TEXTS.get(field.name, repr)(field.default)
+        for field in dataclasses.fields(settings)
+        if field.default is not dataclasses.MISSING
+    }
 
 
 def _metric_text(metric: Any) -> str:
@@ -179,6 +191,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are num
     "structure": _structure_text,
     "facets": _facets_text,
     "graph_template": by_code,
+    "margin": lambda margin: repr(margin or 0.0),
 }
 
 
@@ -220,11 +233,12 @@ def _checksum(content: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings) -> None:
+def _compare(path: str | os.PathLike[str], file: ModelFile, expected: Settings, standard: Settings) -> None:
+    """Refuse a file with other values than expected; one without a value has the standard one, or None."""
     settings = file.settings.get("of")
     known = current_names(settings) if isinstance(settings, dict) else {}
     for name, value in expected.items():
-        before = known.get(name, "None")  # a parameter that earlier versions did not have was None
+        before = known.get(name, standard.get(name, "None"))
         if before == value:
             continue
         if name in ("data", "dev data"):

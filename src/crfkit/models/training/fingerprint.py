@@ -167,7 +167,7 @@ class Fingerprint:
         elif isinstance(thing, frozenset) or (self._state and isinstance(thing, set)):
             self._add_all("members", *sorted(self._inner(member) for member in thing))
         elif is_dataclass(thing) and vars(type(thing))["__dataclass_params__"].frozen:
-            self._add_all("fields", *((f.name, getattr(thing, f.name)) for f in fields(thing) if f.init))
+            self._add_all("fields", *_fields(thing))
         elif self._state:
             self._add_state(thing)
 
@@ -178,7 +178,7 @@ class Fingerprint:
         elif isinstance(thing, Mapping):
             self._add_all("entries", *((key, thing[key]) for key in sorted(thing, key=self._inner)))
         elif is_dataclass(thing):
-            self._add_all("fields", *((f.name, getattr(thing, f.name)) for f in fields(thing) if f.init))
+            self._add_all("fields", *_fields(thing))
         elif callable(getattr(thing, "tocsr", None)):  # a sparse matrix
             matrix = thing.tocsr()
             self._add_all("sparse", matrix.shape, matrix.data, matrix.indices, matrix.indptr)
@@ -201,6 +201,12 @@ class Fingerprint:
     def _inner(self, thing: object) -> str:
         """The digest of a member of something that has no order."""
         return fingerprint(thing, state=self._state)
+
+
+def _fields(thing: Any) -> list[tuple[str, Any]]:
+    """The fields of a dataclass. Earlier versions lack those whose metadata say `later`: their defaults do not count."""
+    found = [(f, getattr(thing, f.name)) for f in fields(thing) if f.init]
+    return [(f.name, value) for f, value in found if not (f.metadata.get("later") and value is f.default)]
 
 
 def fingerprint(thing: object, *, state: bool = True) -> str:
