@@ -17,7 +17,8 @@ namespace crfkit {
 namespace {
 
 using Vector = Array<double>;
-using Rows = nb::ndarray<BFloat16, nb::numpy, nb::ndim<2>, nb::c_contig>;
+template <class Number>
+using Rows = nb::ndarray<Number, nb::numpy, nb::ndim<2>, nb::c_contig>;
 
 std::int64_t length(const Vector& vector) { return static_cast<std::int64_t>(vector.size()); }
 
@@ -35,7 +36,8 @@ Strengths strengths(const Vector& l1, std::int64_t n) {
     return {length(l1) == 1 ? l1.data() : checked("l1", l1, n), length(l1) != 1};
 }
 
-PairRows pair_rows(const Rows& rows, std::int64_t n_rows) {
+template <class Number>
+PairRows<Number> pair_rows(const Rows<Number>& rows, std::int64_t n_rows) {
     if (n_rows < 0 || n_rows % 2 || n_rows > static_cast<std::int64_t>(rows.shape(0)))
         throw std::invalid_argument("n_rows must be even and at most the number of rows");
     return {rows.data(), n_rows, static_cast<std::int64_t>(rows.shape(1))};
@@ -116,10 +118,11 @@ nb::tuple bound_orthant_step(const Vector& x, const Vector& direction, const Vec
     return nb::make_tuple(z, sums[0], sums[1]);
 }
 
-nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s_row, const Vector& x,
+template <class Number>
+nb::tuple bound_write_pair(const Rows<Number>& rows, std::int64_t n_rows, std::int64_t s_row, const Vector& x,
                            const Vector& x_before, const Vector& g, const Vector& g_before, const Vector& v,
                            int n_threads, const Maybe<std::int64_t>& ids) {
-    const PairRows pairs = pair_rows(rows, n_rows);
+    const PairRows<Number> pairs = pair_rows(rows, n_rows);
     if (s_row < 0 || s_row % 2 || s_row >= n_rows)
         throw std::invalid_argument("s_row must be even and below n_rows");
     const std::int64_t n = length(x);
@@ -133,34 +136,38 @@ nb::tuple bound_write_pair(const Rows& rows, std::int64_t n_rows, std::int64_t s
     check_threads(n_threads);
     const VectorPass pass{columns.n, 2 * n_rows + 1, n_threads};
     const auto sums =
-        unlocked([&] { return over_blocks(pass, vector_kernels().write_pair, pairs, s_row, source); });
+        unlocked([&] { return over_blocks(pass, pair_kernels<Number>().write_pair, pairs, s_row, source); });
     return nb::make_tuple(every_second(sums, 0), every_second(sums, 1), sums.back(), v_columns.take());
 }
 
-nb::object bound_row_products(const Rows& rows, std::int64_t n_rows, const Vector& v, int n_threads) {
-    const PairRows pairs = pair_rows(rows, n_rows);
+template <class Number>
+nb::object bound_row_products(const Rows<Number>& rows, std::int64_t n_rows, const Vector& v, int n_threads) {
+    const PairRows<Number> pairs = pair_rows(rows, n_rows);
     const double* columns = checked("v", v, pairs.n_columns);
     check_threads(n_threads);
     const VectorPass pass{pairs.n_columns, 2 * n_rows, n_threads};
     return every_second(
-        unlocked([&] { return over_blocks(pass, vector_kernels().row_products, pairs, columns); }), 0);
+        unlocked([&] { return over_blocks(pass, pair_kernels<Number>().row_products, pairs, columns); }), 0);
 }
 
-nb::object bound_gram(const Rows& rows, std::int64_t n_rows, std::int64_t n_columns, int n_threads) {
-    const PairRows pairs = pair_rows(rows, n_rows);
+template <class Number>
+nb::object bound_gram(const Rows<Number>& rows, std::int64_t n_rows, std::int64_t n_columns, int n_threads) {
+    const PairRows<Number> pairs = pair_rows(rows, n_rows);
     if (n_columns < 0 || n_columns > pairs.n_columns)
         throw std::invalid_argument("n_columns must be at most the number of columns");
     check_threads(n_threads);
     const auto n = static_cast<std::size_t>(n_rows);
     return filled<double>({n / 2, n, 2}, [&](double* out) {
-        const auto sums = over_blocks({n_columns, n_rows * n_rows, n_threads}, vector_kernels().gram, pairs);
+        const auto sums =
+            over_blocks({n_columns, n_rows * n_rows, n_threads}, pair_kernels<Number>().gram, pairs);
         std::copy(sums.begin(), sums.end(), out);
     });
 }
 
-nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vector& v, double factor,
+template <class Number>
+nb::tuple bound_combine(const Rows<Number>& rows, const Vector& coefficients, const Vector& v, double factor,
                         int n_threads, const Maybe<std::int64_t>& ids, std::int64_t n_weights) {
-    const PairRows pairs = pair_rows(rows, length(coefficients));
+    const PairRows<Number> pairs = pair_rows(rows, length(coefficients));
     if (!ids) n_weights = pairs.n_columns;
     const Combination combination{coefficients.data(), factor, checked("v", v, pairs.n_columns),
                                   columns_of(ids, pairs.n_columns, n_weights)};
@@ -170,9 +177,30 @@ nb::tuple bound_combine(const Rows& rows, const Vector& coefficients, const Vect
         if (ids) std::fill_n(out, n_weights, 0.0);
         // Backward, because the rows that write_pair has read last are still in the cache.
         const VectorPass pass{combination.columns.n, 1, n_threads, true};
-        slope = over_blocks(pass, vector_kernels().combine, pairs, combination, out)[0];
+        slope = over_blocks(pass, pair_kernels<Number>().combine, pairs, combination, out)[0];
     });
     return nb::make_tuple(d, slope);
+}
+
+// For pairs that are stored so; calls choose by the type of their rows.
+template <class Number>
+void bind_pairs(nb::module_& m) {
+    m.def("pairs_write", &bound_write_pair<Number>, "rows"_a.noconvert(), "n_rows"_a, "s_row"_a, "x"_a,
+          "x_before"_a, "g"_a, "g_before"_a, "v"_a, "n_threads"_a, "ids"_a = nb::none(),
+          "Writes s = x − x_before and y = g − g_before to rows s_row and s_row + 1. Returns the products of "
+          "the first n_rows rows with y (as rounded in its row) and with v, s·s, and with ids, "
+          "where column j of the rows is weight ids[j], v in these columns.");
+    m.def(
+        "pairs_gram", &bound_gram<Number>, "rows"_a.noconvert(), "n_rows"_a, "n_columns"_a, "n_threads"_a,
+        "[pairs, n_rows, 2]: the products of the first n_rows rows with y and with s of each pair, over the "
+        "first n_columns columns.");
+    m.def("pairs_products", &bound_row_products<Number>, "rows"_a.noconvert(), "n_rows"_a, "v"_a,
+          "n_threads"_a, "The products of the first n_rows rows with v.");
+    m.def(
+        "pairs_combine", &bound_combine<Number>, "rows"_a.noconvert(), "coefficients"_a, "v"_a, "factor"_a,
+        "n_threads"_a, "ids"_a = nb::none(), "n_weights"_a = 0,
+        "(d, d·v): d = Σ_k coefficients_k rows_k + factor·v. With ids, d has n_weights numbers, and column j "
+        "is that of weight ids[j].");
 }
 
 }  // namespace
@@ -189,22 +217,8 @@ void bind_vectors(nb::module_& m) {
           "(z, Σ l1_i |z_i|, pseudo·(z − x)): z = x + t·direction, where a penalised weight stops at 0 "
           "instead of "
           "changing its sign, and one that is 0 only goes against the pseudo-gradient.");
-    m.def("pairs_write", &bound_write_pair, "rows"_a.noconvert(), "n_rows"_a, "s_row"_a, "x"_a, "x_before"_a,
-          "g"_a, "g_before"_a, "v"_a, "n_threads"_a, "ids"_a = nb::none(),
-          "Writes s = x − x_before and y = g − g_before to rows s_row and s_row + 1. Returns the products of "
-          "the first n_rows rows with y (as rounded in its row) and with v, s·s, and with ids, "
-          "where column j of the rows is weight ids[j], v in these columns.");
-    m.def(
-        "pairs_gram", &bound_gram, "rows"_a.noconvert(), "n_rows"_a, "n_columns"_a, "n_threads"_a,
-        "[pairs, n_rows, 2]: the products of the first n_rows rows with y and with s of each pair, over the "
-        "first n_columns columns.");
-    m.def("pairs_products", &bound_row_products, "rows"_a.noconvert(), "n_rows"_a, "v"_a, "n_threads"_a,
-          "The products of the first n_rows rows with v.");
-    m.def(
-        "pairs_combine", &bound_combine, "rows"_a.noconvert(), "coefficients"_a, "v"_a, "factor"_a,
-        "n_threads"_a, "ids"_a = nb::none(), "n_weights"_a = 0,
-        "(d, d·v): d = Σ_k coefficients_k rows_k + factor·v. With ids, d has n_weights numbers, and column j "
-        "is that of weight ids[j].");
+    bind_pairs<float>(m);
+    bind_pairs<BFloat16>(m);
 }
 
 }  // namespace crfkit

@@ -41,8 +41,14 @@ const Kernels<double> double_kernels = table<double>();
 
 extern const VectorKernels vector_kernels;
 const VectorKernels vector_kernels = {
-    products,   step,         penalty, squared_penalty, pseudo_gradient, orthant_step,
-    write_pair, row_products, gram,    combine};
+    products,
+    step,
+    penalty,
+    squared_penalty,
+    pseudo_gradient,
+    orthant_step,
+    {write_pair<float>, row_products<float>, gram<float>, combine<float>},
+    {write_pair<BFloat16>, row_products<BFloat16>, gram<BFloat16>, combine<BFloat16>}};
 
 extern const TreeKernels tree_kernels;
 const TreeKernels tree_kernels = {

@@ -19,9 +19,13 @@ namespace crfkit::CRFKIT_ISA {
 inline constexpr std::int64_t kTile = 1024;
 
 using Doubles = double __attribute__((vector_size(64), aligned(8), may_alias));
+using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
 using Halves = BFloat16 __attribute__((vector_size(16), aligned(2), may_alias));
 
 inline Doubles load8(const double* p) { return *reinterpret_cast<const Doubles*>(p); }
+inline Doubles load8(const float* p) {
+    return __builtin_convertvector(*reinterpret_cast<const Floats*>(p), Doubles);
+}
 #if defined(__AVX2__)  // compilers write the plain form below in many small pieces
 inline Doubles load8(const BFloat16* p) {
     const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -37,19 +41,20 @@ inline Doubles load8(const BFloat16* p) {
 #else
 inline Doubles load8(const BFloat16* p) {
     using Bits = std::uint32_t __attribute__((vector_size(32)));
-    using Floats = float __attribute__((vector_size(32)));
     const Bits bits = __builtin_convertvector(*reinterpret_cast<const Halves*>(p), Bits) << 16;
-    return __builtin_convertvector(reinterpret_cast<Floats>(bits), Doubles);
+    return __builtin_convertvector(reinterpret_cast<float __attribute__((vector_size(32)))>(bits), Doubles);
 }
 #endif
 
+inline double widened(float x) { return x; }
 inline double widened(BFloat16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x) << 16); }
 
 // To the nearest, ties to even; NaN stays NaN.
-inline BFloat16 rounded(double x) {
+inline void round_to(float& out, double x) { out = static_cast<float>(x); }
+inline void round_to(BFloat16& out, double x) {
     const auto bits = __builtin_bit_cast(std::uint32_t, static_cast<float>(x));
     const std::uint32_t nearest = bits + 0x7FFF + (bits >> 16 & 1);
-    return static_cast<BFloat16>((x == x ? nearest : bits | 0x400000) >> 16);
+    out = static_cast<BFloat16>((x == x ? nearest : bits | 0x400000) >> 16);
 }
 inline void store8(double* p, Doubles v) { *reinterpret_cast<Doubles*>(p) = v; }
 
@@ -166,10 +171,11 @@ inline void orthant_step(const OrthantPath& path, double t, double* out, std::in
 
 // sums[2r] += row_r · y, sums[2r + 1] += row_r · v over one tile, for all rows. While a tile is worked on,
 // the same rows of the next one are fetched.
-inline void add_row_products(const BFloat16* tile, const PairRows& pairs, std::int64_t width, const double* y,
-                             const double* v, double* sums) {
+template <class Number>
+inline void add_row_products(const Number* tile, const PairRows<Number>& pairs, std::int64_t width,
+                             const double* y, const double* v, double* sums) {
     for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
-        const BFloat16 *a = tile + row * pairs.n_columns, *b = a + pairs.n_columns;
+        const Number *a = tile + row * pairs.n_columns, *b = a + pairs.n_columns;
         Doubles ay{}, av{}, by{}, bv{};
         std::int64_t i = 0;
         for (; i + 16 <= width; i += 16) {
@@ -198,30 +204,32 @@ inline void add_row_products(const BFloat16* tile, const PairRows& pairs, std::i
 }
 
 // s, y and v of one tile of columns.
-inline void write_columns(const PairSource& source, std::int64_t tile, std::int64_t width, BFloat16* s,
-                          BFloat16* y) {
+template <class Number>
+inline void write_columns(const PairSource& source, std::int64_t tile, std::int64_t width, Number* s,
+                          Number* y) {
     const std::int64_t* ids = source.columns.ids + tile;
     double* v = source.v_columns + tile;
     for (std::int64_t i = 0; i < width; ++i) {
         const std::int64_t k = ids[i];
-        s[i] = rounded(source.x[k] - source.x_before[k]);
-        y[i] = rounded(source.g[k] - source.g_before[k]);
+        round_to(s[i], source.x[k] - source.x_before[k]);
+        round_to(y[i], source.g[k] - source.g_before[k]);
         v[i] = source.v[k];
     }
 }
 
-inline void write_pair(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
+template <class Number>
+inline void write_pair(const PairRows<Number>& pairs, std::int64_t s_row, const PairSource& source,
                        std::int64_t first, std::int64_t n, double* sums) {
     double s[kTile], y[kTile];  // as rounded in the rows
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
-        BFloat16 *s_out = pairs.rows + s_row * pairs.n_columns + tile, *y_out = s_out + pairs.n_columns;
+        Number *s_out = pairs.rows + s_row * pairs.n_columns + tile, *y_out = s_out + pairs.n_columns;
         if (source.columns.ids) {
             write_columns(source, tile, width, s_out, y_out);
         } else {
             for (std::int64_t i = 0; i < width; ++i) {
-                s_out[i] = rounded(source.x[tile + i] - source.x_before[tile + i]);
-                y_out[i] = rounded(source.g[tile + i] - source.g_before[tile + i]);
+                round_to(s_out[i], source.x[tile + i] - source.x_before[tile + i]);
+                round_to(y_out[i], source.g[tile + i] - source.g_before[tile + i]);
             }
         }
         for (std::int64_t i = 0; i < width; ++i) {
@@ -235,7 +243,8 @@ inline void write_pair(const PairRows& pairs, std::int64_t s_row, const PairSour
 }
 
 // As above with y = v, so that every sum comes twice: rare enough not to deserve a loop of its own.
-inline void row_products(const PairRows& pairs, const double* v, std::int64_t first, std::int64_t n,
+template <class Number>
+inline void row_products(const PairRows<Number>& pairs, const double* v, std::int64_t first, std::int64_t n,
                          double* sums) {
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
@@ -244,12 +253,13 @@ inline void row_products(const PairRows& pairs, const double* v, std::int64_t fi
 }
 
 // For each pair the products as of write_pair, with v = s.
-inline void gram(const PairRows& pairs, std::int64_t first, std::int64_t n, double* sums) {
+template <class Number>
+inline void gram(const PairRows<Number>& pairs, std::int64_t first, std::int64_t n, double* sums) {
     double s[kTile], y[kTile];
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);
         for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
-            const BFloat16 *from = pairs.rows + row * pairs.n_columns + tile, *next = from + pairs.n_columns;
+            const Number *from = pairs.rows + row * pairs.n_columns + tile, *next = from + pairs.n_columns;
             for (std::int64_t i = 0; i < width; ++i) {
                 s[i] = widened(from[i]);
                 y[i] = widened(next[i]);
@@ -261,8 +271,8 @@ inline void gram(const PairRows& pairs, std::int64_t first, std::int64_t n, doub
 
 // out += Σ_k c_k row_k over one tile, for n_rows rows that lie `apart` from each other. Fetches the next tile
 // as above.
-template <int n_rows>
-inline void add_rows(const BFloat16* row, std::int64_t apart, const double* c, std::int64_t width,
+template <int n_rows, class Number>
+inline void add_rows(const Number* row, std::int64_t apart, const double* c, std::int64_t width,
                      double* out) {
     std::int64_t i = 0;
     for (; i + 16 <= width; i += 16) {
@@ -277,8 +287,9 @@ inline void add_rows(const BFloat16* row, std::int64_t apart, const double* c, s
         for (int k = 0; k < n_rows; ++k) out[i] += c[k] * widened(row[k * apart + i]);
 }
 
-inline void combine(const PairRows& pairs, const Combination& combination, double* out, std::int64_t first,
-                    std::int64_t n, double* sums) {
+template <class Number>
+inline void combine(const PairRows<Number>& pairs, const Combination& combination, double* out,
+                    std::int64_t first, std::int64_t n, double* sums) {
     double local[kTile];
     for (std::int64_t tile = first; tile < first + n; tile += kTile) {
         const std::int64_t width = smaller(kTile, first + n - tile);

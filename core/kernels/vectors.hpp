@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace crfkit {
 
@@ -25,9 +26,10 @@ struct OrthantPath {
 // A number in half the bits of a float: its sign, its exponent and the first 7 bits of its fraction.
 using BFloat16 = std::uint16_t;
 
-// The pairs of L-BFGS as rows: s and y of a pair follow each other.
+// The pairs of L-BFGS as rows of floats or of BFloat16s: s and y of a pair follow each other.
+template <class Number>
 struct PairRows {
-    BFloat16* rows;  // [n_rows, C]
+    Number* rows;  // [n_rows, C]
     std::int64_t n_rows;
     std::int64_t n_columns;  // C
 };
@@ -58,8 +60,24 @@ struct Combination {
     Columns columns;  // of d: out is [D]
 };
 
-// Each for elements first … first + n − 1 of its vectors; what is summed is added to `sums`. One table per
-// instruction set.
+// Each for elements first … first + n − 1 of its vectors; what is summed is added to `sums`.
+template <class Number>
+struct PairKernels {
+    // Writes s and y, rounded, to rows s_row and s_row + 1. The products of all rows with y and with v, row
+    // by row, then s·s: [2·n_rows + 1]
+    void (*write_pair)(const PairRows<Number>& pairs, std::int64_t s_row, const PairSource& source,
+                       std::int64_t first, std::int64_t n, double* sums);
+    // The products of all rows with v, each twice: [n_rows, 2]
+    void (*row_products)(const PairRows<Number>& pairs, const double* v, std::int64_t first, std::int64_t n,
+                         double* sums);
+    // The products of all rows with y and with s of each pair: [n_rows / 2, n_rows, 2]
+    void (*gram)(const PairRows<Number>& pairs, std::int64_t first, std::int64_t n, double* sums);
+    // out = d at the weights that have a column. {d·v}
+    void (*combine)(const PairRows<Number>& pairs, const Combination& combination, double* out,
+                    std::int64_t first, std::int64_t n, double* sums);
+};
+
+// Likewise. One table per instruction set.
 struct VectorKernels {
     // {a·b, a·a}
     void (*products)(const double* a, const double* b, std::int64_t first, std::int64_t n, double* sums);
@@ -78,21 +96,20 @@ struct VectorKernels {
     // {Σ l1_i |z_i|, pseudo·(z − x)}
     void (*orthant_step)(const OrthantPath& path, double t, double* out, std::int64_t first, std::int64_t n,
                          double* sums);
-    // Writes s and y, rounded, to rows s_row and s_row + 1. The products of all rows with y and with v, row
-    // by row, then s·s: [2·n_rows + 1]
-    void (*write_pair)(const PairRows& pairs, std::int64_t s_row, const PairSource& source,
-                       std::int64_t first, std::int64_t n, double* sums);
-    // The products of all rows with v, each twice: [n_rows, 2]
-    void (*row_products)(const PairRows& pairs, const double* v, std::int64_t first, std::int64_t n,
-                         double* sums);
-    // The products of all rows with y and with s of each pair: [n_rows / 2, n_rows, 2]
-    void (*gram)(const PairRows& pairs, std::int64_t first, std::int64_t n, double* sums);
-    // out = d at the weights that have a column. {d·v}
-    void (*combine)(const PairRows& pairs, const Combination& combination, double* out, std::int64_t first,
-                    std::int64_t n, double* sums);
+    PairKernels<float> single_pairs;
+    PairKernels<BFloat16> half_pairs;
 };
 
 // The fastest table that this processor can run.
 const VectorKernels& vector_kernels();
+
+// Its kernels for pairs that are stored so.
+template <class Number>
+const PairKernels<Number>& pair_kernels() {
+    if constexpr (std::is_same_v<Number, float>)
+        return vector_kernels().single_pairs;
+    else
+        return vector_kernels().half_pairs;
+}
 
 }  // namespace crfkit

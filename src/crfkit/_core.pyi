@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 Float32s = npt.NDArray[np.float32]
-BFloat16s = npt.NDArray[np.uint16]  # the upper halves of numbers of single precision
+PairRows = npt.NDArray[Any]  # float32, or uint16: bfloat16, the upper halves of such numbers
 Float64s = npt.NDArray[np.float64]
 Floats = npt.NDArray[Any]  # of float32 or of float64
 Int32s = npt.NDArray[np.int32]
@@ -39,7 +39,7 @@ def vector_orthant_step(
     n_threads: int,
 ) -> tuple[Float64s, float, float]: ...
 def pairs_write(
-    rows: BFloat16s,  # [R, D], with ids [R, C]
+    rows: PairRows,  # [R, D], with ids [R, C]
     n_rows: int,
     s_row: int,
     x: Float64s,
@@ -50,10 +50,10 @@ def pairs_write(
     n_threads: int,
     ids: Int64s | None = None,
 ) -> tuple[Float64s, Float64s, float, Float64s]: ...
-def pairs_gram(rows: BFloat16s, n_rows: int, n_columns: int, n_threads: int) -> Float64s: ...
-def pairs_products(rows: BFloat16s, n_rows: int, v: Float64s, n_threads: int) -> Float64s: ...
+def pairs_gram(rows: PairRows, n_rows: int, n_columns: int, n_threads: int) -> Float64s: ...
+def pairs_products(rows: PairRows, n_rows: int, v: Float64s, n_threads: int) -> Float64s: ...
 def pairs_combine(
-    rows: BFloat16s,
+    rows: PairRows,
     coefficients: Float64s,
     v: Float64s,
     factor: float,

@@ -24,22 +24,29 @@ def vectors(n: int, count: int, seed: int = 0) -> list[Vector]:
     return [rng.normal(size=n) * (rng.random(n) < 2 / 3) for _ in range(count)]
 
 
-def halves(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
-    """Numbers rounded to bfloat16: 8 significant bits, the nearest, ties to even."""
+HALF = [False, True]  # whether rows of pairs are in bfloat16, or in single precision
+
+
+def rounded(numbers: npt.NDArray[Any], is_half: bool) -> npt.NDArray[Any]:
+    """Numbers as rows have them; bfloat16: 8 significant bits, the nearest, ties to even."""
+    if not is_half:
+        return np.asarray(numbers, np.float32)
     fraction, exponent = np.frexp(np.asarray(numbers, np.float32))
     nearest = np.asarray(np.ldexp(np.rint(fraction * 256), exponent - 8), np.float32)
     found = np.frombuffer(nearest.tobytes(), np.uint16)[1::2]  # the upper halves, of little-endian numbers
     return found.reshape(nearest.shape).copy()
 
 
-def exactly(rows: npt.NDArray[np.uint16]) -> Vector:
-    """Numbers of bfloat16 in double precision."""
+def exactly(rows: npt.NDArray[Any]) -> Vector:
+    """Numbers of rows in double precision."""
+    if rows.dtype == np.float32:
+        return rows.astype(np.float64)
     whole = np.stack([np.zeros_like(rows), rows], axis=-1)
     return np.frombuffer(whole.tobytes(), np.float32).astype(np.float64).reshape(rows.shape)
 
 
-def random_rows(n_rows: int, n: int) -> npt.NDArray[np.uint16]:
-    return halves(np.random.default_rng(1).normal(size=(n_rows, n)))
+def random_rows(n_rows: int, n: int, is_half: bool) -> npt.NDArray[Any]:
+    return rounded(np.random.default_rng(1).normal(size=(n_rows, n)), is_half)
 
 
 def strengths(n: int) -> list[Vector]:
@@ -84,11 +91,12 @@ def test_orthant_step(n: int, aligned: bool) -> None:
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize(("n_rows", "s_row"), [(2, 0), (6, 4), (8, 2)])
-def test_pairs(n: int, n_rows: int, s_row: int) -> None:
+@pytest.mark.parametrize("is_half", HALF)
+def test_pairs(n: int, n_rows: int, s_row: int, is_half: bool) -> None:
     x, x_before, g, g_before, v = vectors(n, 5)
-    rows = random_rows(8, n)
+    rows = random_rows(8, n, is_half)
     written = rows.copy()
-    written[s_row], written[s_row + 1] = halves(x - x_before), halves(g - g_before)
+    written[s_row], written[s_row + 1] = rounded(x - x_before, is_half), rounded(g - g_before, is_half)
     with_y, with_v, ss, _ = _core.pairs_write(rows, n_rows, s_row, x, x_before, g, g_before, v, 1)
     assert (rows == written).all()
     exact = exactly(written)
@@ -105,7 +113,8 @@ def test_pairs(n: int, n_rows: int, s_row: int) -> None:
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_pairs_of_some_weights(n: int) -> None:
+@pytest.mark.parametrize("is_half", HALF)
+def test_pairs_of_some_weights(n: int, is_half: bool) -> None:
     r = np.random.default_rng(2)
     ids = r.permutation(n)[: (2 * n + 2) // 3]
     width = len(ids) + 5
@@ -114,7 +123,7 @@ def test_pairs_of_some_weights(n: int) -> None:
     def columns(array: Vector) -> Vector:
         return np.concatenate([array[ids], np.zeros(width - len(ids))])
 
-    rows = random_rows(6, width)
+    rows = random_rows(6, width, is_half)
     rows[:, len(ids) :] = 0  # columns that are not in use
     expected_rows = rows.copy()
     expected = _core.pairs_write(
@@ -136,8 +145,9 @@ def test_pairs_of_some_weights(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_products_among_pairs(n: int) -> None:
-    rows = random_rows(8, n)
+@pytest.mark.parametrize("is_half", HALF)
+def test_products_among_pairs(n: int, is_half: bool) -> None:
+    rows = random_rows(8, n, is_half)
     gram = _core.pairs_gram(rows, 6, rows.shape[1], 1)
     fewer = rows.shape[1] // 2
     first = np.ascontiguousarray(rows[:, :fewer])
@@ -151,14 +161,17 @@ def test_products_among_pairs(n: int) -> None:
 def everything(n: int, n_threads: int = 1) -> Vector:
     """What all kernels make of the same random input, one after the other."""
     x, x_before, g, g_before, v = vectors(n, 5)
-    rows = random_rows(8, n)
     l1 = strengths(n)[1]
-    results: list[Any] = [
-        *_core.pairs_write(rows, 8, 2, x, x_before, g, g_before, v, n_threads),
-        rows,
-        *_core.pairs_combine(rows, np.linspace(-1, 1, 8), v, -0.6, n_threads),
-        _core.pairs_products(rows, 8, g, n_threads),
-        _core.pairs_gram(rows, 8, rows.shape[1], n_threads).ravel(),
+    results: list[Any] = []
+    for rows in (random_rows(8, n, is_half) for is_half in HALF):
+        results += [
+            *_core.pairs_write(rows, 8, 2, x, x_before, g, g_before, v, n_threads),
+            rows,
+            *_core.pairs_combine(rows, np.linspace(-1, 1, 8), v, -0.6, n_threads),
+            _core.pairs_products(rows, 8, g, n_threads),
+            _core.pairs_gram(rows, 8, rows.shape[1], n_threads).ravel(),
+        ]
+    results += [
         *_core.vector_products(x, g, n_threads),
         _core.vector_step(x, g, 0.3, n_threads),
         _core.vector_penalty(x, l1, n_threads),

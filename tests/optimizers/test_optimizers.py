@@ -243,8 +243,11 @@ def test_the_choice_says_why(l1: bool, words: str) -> None:
     assert re.match(words, choice.reason)
 
 
-@pytest.mark.parametrize(("n_weights", "n_pairs"), [(10, 30), (4_000_000, 16), (10_000_000, 10)])
-def test_the_pairs_that_lbfgs_keeps(n_weights: int, n_pairs: int) -> None:
+@pytest.mark.parametrize(
+    ("n_weights", "n_pairs", "with_l1"),
+    [(10, 30, 60), (2_000_000, 30, 16), (4_000_000, 16, 10), (10_000_000, 10, 10)],
+)
+def test_the_pairs_that_lbfgs_keeps(n_weights: int, n_pairs: int, with_l1: int) -> None:
     assert LBFGS().n_pairs(n_weights) == n_pairs
-    assert LBFGS().n_pairs(n_weights, l1=True) == (60 if n_pairs == 30 else n_pairs)
+    assert LBFGS().n_pairs(n_weights, l1=True) == with_l1
     assert LBFGS(memory=7).n_pairs(n_weights) == 7

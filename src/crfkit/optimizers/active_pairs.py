@@ -27,7 +27,7 @@ class ActivePairs:
         self._memory, self._n_threads = memory, n_threads
         self._ids = np.zeros(0, np.int64)  # [C]
         self._is_active = np.zeros(n_weights, np.bool_)  # [D]
-        self._pairs = Pairs(memory, 0, n_threads)
+        self._pairs = Pairs(memory, 0, n_threads, is_half=False)
         self._last: tuple[Vector, Vector] | None = None  # the last v, and its columns
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class ActivePairs:
         if (v[~self._is_active] != 0.0).any():
             raise SnapshotError("array 'pairs.ids' lacks weights that are active")
         self._ids = ids
-        self._pairs = Pairs(self._memory, shape[1], self._n_threads)
+        self._pairs = Pairs(self._memory, shape[1], self._n_threads, is_half=False)
         self._last = (v, self._gather(v))
         self._pairs.restore(snapshot, self._last[1])
 

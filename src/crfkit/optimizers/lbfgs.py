@@ -33,8 +33,9 @@ class LBFGS(Optimizer):
     - `max_iterations` are done.
 
     With the defaults the objective typically ends within a relative 1e-6 of its minimum.
-    `memory` is the number m of steps whose curvature is remembered: 4·m bytes per weight, with l1 per active weight. None
-    takes 30, with l1 60, or fewer where these would need more than 256 MB, but at least 10.
+    `memory` is the number m of steps whose curvature is remembered: 8·m bytes per weight, 4·m from 100,000 weights on,
+    and with l1 8·m per active weight. None takes 30, with l1 60, or fewer where these would need more than 256 MB, but at
+    least 10.
     """
 
     max_iterations: int = 1000
@@ -57,7 +58,7 @@ class LBFGS(Optimizer):
         if self.memory is not None:
             return self.memory
         most = MOST_ACTIVE_PAIRS if l1 else MOST_PAIRS
-        return max(LEAST_PAIRS, min(most, PAIR_BYTES // (4 * max(n_weights, 1))))
+        return max(LEAST_PAIRS, min(most, PAIR_BYTES // ((8 if l1 else 4) * max(n_weights, 1))))
 
     def descent(self, objective: Objective, start: Vector, n_threads: int) -> BatchDescent:
         """A new descent from `start`."""

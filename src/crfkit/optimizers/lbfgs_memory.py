@@ -5,9 +5,10 @@ m pairs define H (Nocedal 1980). Written with vectors, the usual two loops for H
 But all they need are the products among the pairs and with v (Byrd, Nocedal and Schnabel 1994): so one pass
 takes the products, the loops run over m numbers, and a second pass adds up the direction.
 
-The pairs are stored in bfloat16, a quarter of double precision, since what these passes wait for is memory. All
-products are those of the rounded pairs, so H stays symmetric and positive definite, and as many iterations are needed
-as in double precision.
+The pairs are stored in single precision, and in bfloat16 where there are many weights, since what these passes wait for
+is memory then. All products are those of the rounded pairs, so H stays symmetric and positive definite, and as many
+iterations are needed as in double precision. With bfloat16 two runs whose gradients differ in their last bits part sooner,
+and end at other points within the tolerance.
 """
 
 from math import isfinite, sqrt
@@ -23,13 +24,17 @@ from crfkit.optimizers.snapshot import Snapshot, SnapshotError
 FIRST_SLOTS = 32  # slots that there are from the start on; more are made when they are needed
 LEAST_COSINE = 1e-10  # of the angle between s and y; below it the pair says nothing about curvature
 
+MANY_WEIGHTS = 100_000  # from here on pairs are stored in bfloat16: below, they stay in the cache
+
 Ids = npt.NDArray[np.int64]
 BFloat16s = npt.NDArray[np.uint16]
 Float32s = npt.NDArray[np.float32]
 
 
-def widen_numbers(rows: BFloat16s) -> Float32s:
-    """Numbers of bfloat16 in single precision, exactly."""
+def widen_numbers(rows: npt.NDArray[Any]) -> Float32s:
+    """Numbers in single precision, exactly."""
+    if rows.dtype == np.float32:
+        return rows.copy()
     return (rows.astype(np.uint32) << 16).view(np.float32)
 
 
@@ -45,9 +50,11 @@ class Pairs:
     There are c ≤ m slots: as many as were ever in use at once, rounded up, so that a large m takes no memory by itself.
     """
 
-    def __init__(self, memory: int, n_weights: int, n_threads: int) -> None:
+    def __init__(self, memory: int, n_weights: int, n_threads: int, *, is_half: bool | None = None) -> None:
+        """`is_half`: whether numbers are stored in bfloat16; None: where there are many weights."""
         self._memory = memory
-        self._rows = np.empty((0, n_weights), np.uint16)  # [2c, D]
+        half = n_weights >= MANY_WEIGHTS if is_half is None else is_half
+        self._rows: npt.NDArray[Any] = np.empty((0, n_weights), np.uint16 if half else np.float32)  # [2c, D]
         self._sy = np.zeros((0, 0))  # [c, c]  s_i · y_j, valid where pair i is not newer than pair j
         self._yy = np.zeros((0, 0))  # [c, c]  y_i · y_j
         self._order: list[int] = []  # the slots in use, oldest pair first
@@ -63,7 +70,7 @@ class Pairs:
     @property
     def n_weights(self) -> int:
         """D, the length of the vectors."""
-        return self._rows.shape[1]
+        return int(self._rows.shape[1])
 
     def clear(self) -> None:
         """Forgets all pairs."""
@@ -85,7 +92,7 @@ class Pairs:
             self._rows, 2 * n, 2 * slot, x, x_before, g, g_before, v, self._n_threads, ids
         )
         sy, yy = float(with_y[2 * slot]), float(with_y[2 * slot + 1])
-        if not isfinite(ss * yy):  # beyond bfloat16: no row may keep such numbers
+        if not isfinite(ss * yy):  # beyond the precision of the rows: no row may keep such numbers
             self.clear()
             return False
         self._products = (v if ids is None else columns, with_v)
@@ -132,13 +139,13 @@ class Pairs:
             raise SnapshotError("its pairs have no curvature")
         self._grow(n_capacity)
         self._n_slots, self._order, self._n_used = n_slots, order, self.n_weights
-        self._rows[:n_rows] = round_numbers(rows)
+        self._rows[:n_rows] = rows if self._rows.dtype == np.float32 else round_numbers(rows)
         self._sy[:], self._yy[:] = sy, yy
         self._products = (v, snapshot.vector("pairs.products", n_rows))
 
     def widen(self, n_weights: int) -> None:
         """Makes the vectors longer: the pairs have zeros at the end."""
-        rows = np.zeros((len(self._rows), n_weights), np.uint16)
+        rows = np.zeros((len(self._rows), n_weights), self._rows.dtype)
         used = np.s_[: 2 * self._n_slots, : self._n_used]
         rows[used] = self._rows[used]
         self._rows, self._products = rows, None
@@ -178,7 +185,7 @@ class Pairs:
         n_now = len(self._sy)
         if n <= n_now:
             return
-        rows = np.zeros((2 * n, self._rows.shape[1]), np.uint16)
+        rows = np.zeros((2 * n, self._rows.shape[1]), self._rows.dtype)
         used = np.s_[: 2 * self._n_slots, : self._n_used]
         rows[used] = self._rows[used]
         self._rows = rows
