@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import crfkit
@@ -97,6 +98,23 @@ def test_labels_of_spans_and_files(tmp_path: Path) -> None:
         with pytest.warns(SequencesSkipped, match="8 of 20"):
             model = CRF(structure, **options).fit(given)
         assert model.weights_.tobytes() == known.weights_.tobytes()
+
+
+def test_files_and_counts_of_words(tmp_path: Path) -> None:
+    """Words are counted in a pass of its own, after which each file has its own sequences."""
+    template, pairs = "w=%x[0,0]\nr=%rare[0,0,3]\nB", [pair for pair in labelled() if pair[0]]
+    settings: dict[str, Any] = {"features": template, "optimizer": SHORT}
+    settings["structure"] = Chain(bigrams=PAIRS, unseen="skip")
+    files = [tmp_path / "1.txt", tmp_path / "2.txt", tmp_path / "3.txt"]
+    for path, own in zip(files, (pairs[:20], pairs[20:21], pairs[21:]), strict=True):
+        rows = ["".join(f"{word[0]}\t{label}\n" for word, label in zip(*pair, strict=True)) for pair in own]
+        path.write_text("\n".join(rows))
+    with pytest.warns(SequencesSkipped, match=f"of {len(pairs)} training sequences"):
+        found = CRF(**settings).fit(files)
+    with pytest.warns(SequencesSkipped):
+        known = CRF(**settings).fit(*lists([([word[:1] for word in x], y) for x, y in pairs]))
+    assert found._model.potentials.encoder.vocabulary.names() == known._model.potentials.encoder.vocabulary.names()
+    np.testing.assert_allclose(found.weights_, known.weights_, atol=1e-4)
 
 
 def test_what_is_left_of_nothing() -> None:

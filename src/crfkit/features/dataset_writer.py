@@ -181,7 +181,7 @@ class DatasetWriter:
                 for rows in source.rows(self.settings.shard_size, self.n_threads):
                     counter.add(rows)
             else:
-                self.sources[s] = keep_pairs(source, self.folder / "pairs", counter)
+                self.sources[s] = keep_pairs(source, self.folder / f"pairs-{s}", counter)
         self.settings = replace(self.settings, counts=counter.finish())
 
     def _write_parts(self) -> int:
