@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, Chain, Patterns, Segments
+from crfkit import CRF, LBFGS, AdaGrad, Chain, Patterns, Segments
 from crfkit.data import EncodedDataset
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import encode_pairs
@@ -47,19 +47,22 @@ CASES: dict[str, tuple[Callable[[int], list[tuple[Any, Any]]], dict[str, Any]]] 
     "dictionary": (inflected, {"features": FEATURES, "tag_dictionary": True}),
     "patterns": (words, {"features": FEATURES, "structure": Patterns(["L0 . L2", "L1 L1 L1"])}),
     "segments": (spans, {"features": FEATURES, "structure": Segments()}),
+    "passes": (words, {"features": FEATURES, "optimizer": AdaGrad(max_iterations=2, rate=0.1)}),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_search_is_that_of_training_in_memory(name: str) -> None:
-    make, settings = CASES[name]
+    make, own = CASES[name]
+    settings: dict[str, Any] = {"optimizer": SHORT, **own}
     pairs = make(60)
     for dev in (None, lists(make(80)[60:])):
-        known = CRF(l2="auto", optimizer=SHORT, **settings).fit(*lists(pairs), dev=dev)
-        found = CRF(l2="auto", optimizer=SHORT, **settings).fit(iter(pairs), shard_size=SIZE, dev=dev)
+        known = CRF(l2="auto", **settings).fit(*lists(pairs), shard_size=SIZE, dev=dev)
+        found = CRF(l2="auto", **settings).fit(iter(pairs), shard_size=SIZE, dev=dev)
         assert len(known.l2_search_.trials) > 3
         assert found.l2_search_ == known.l2_search_
-        known = CRF(l2=known.l2_, optimizer=SHORT, **settings).fit(*lists(pairs), shard_size=SIZE, dev=dev)
+        assert found.weights_.tobytes() == known.weights_.tobytes()
+        known = CRF(l2=known.l2_, **settings).fit(*lists(pairs), shard_size=SIZE, dev=dev)
         assert found.weights_.tobytes() == known.weights_.tobytes()
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit.counts import MOST
 from crfkit.errors import ArgumentError
 from crfkit.features import SampledDataset, least_count, sample_part
 from crfkit.models.chain_model import ChainModel
@@ -74,7 +75,8 @@ def _split_lists(task: CRFTask, dev: Any) -> Split:
     part = Examples(*(_some(column, trained) for column in given))
     if dev is None:
         dev = tuple(_some(column, others) for column in (given.X, given.y, given.allowed))
-    return Split(replace(task, examples=part, costs=None), len(trained), partial(_encode, dev), len(dev[1]))
+    own = replace(task, examples=part, costs=None, shard_size=MOST)  # one shard
+    return Split(own, len(trained), partial(_encode, dev), len(dev[1]))
 
 
 def _split_stored(task: StoredTask, dev: Any) -> Split:
