@@ -113,7 +113,10 @@ def test_files_and_counts_of_words(tmp_path: Path) -> None:
         found = CRF(**settings).fit(files)
     with pytest.warns(SequencesSkipped):
         known = CRF(**settings).fit(*lists([([word[:1] for word in x], y) for x, y in pairs]))
-    assert found._model.potentials.encoder.vocabulary.names() == known._model.potentials.encoder.vocabulary.names()
+    assert (
+        found._model.potentials.encoder.vocabulary.names()
+        == known._model.potentials.encoder.vocabulary.names()
+    )
     np.testing.assert_allclose(found.weights_, known.weights_, atol=1e-4)
 
 

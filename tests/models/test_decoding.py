@@ -215,3 +215,6 @@ def test_what_no_model_decodes_by(decode: Any) -> None:
     X, y = corpus()
     with pytest.raises(ArgumentError, match="expected one of 'viterbi', 'spans', 'auto'"):
         CRF(decode=decode).fit(X, y)
+    crf = CRF().fit(X, y).set_params(decode=decode)
+    with pytest.raises(ArgumentError, match="expected one of 'viterbi', 'spans', 'auto'"):
+        crf.predict(X)

@@ -100,6 +100,8 @@ def test_a_block_that_no_feature_belongs_to() -> None:
     X, y = noisy()
     with pytest.raises(ArgumentError, match="l2 names the block 'near', which no feature belongs to"):
         CRF(l2={"near": "auto"}).fit(X, y)
+    with pytest.raises(ArgumentError, match="the blocks are: B, end, start, transitions, w, and 'default'"):
+        CRF(features="# Words\n\nw=%x[0,0]\nB\n", l2={"near": 1.0}).fit([["a"]] * 2, [["A"], ["B"]])
     with pytest.raises(ArgumentError, match=r"l2\['b0'\] is 'best', expected a number"):
         CRF(l2={"b0": "best"}).fit(X, y)
 

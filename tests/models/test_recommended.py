@@ -63,6 +63,17 @@ def test_hashed_features_have_no_blocks() -> None:
     assert crf.fit(X, y).l2_ == 0.5
 
 
+def test_other_features_have_other_blocks() -> None:
+    assert CRF(features="names").set_params(features="pos").l2 == 1.0
+    assert CRF(features="names", l2=0.3).set_params(features="pos").l2 == 0.3
+    assert CRF(features="names").set_params(hash_bits=10).l2 == 1.0
+    given = {"default": 0.3, "character": 2.0}
+    assert CRF(features="names", l2=given).set_params(features="pos").l2 is given
+    assert CRF(features="names").set_params(features="pos", l2=given).l2 is given
+    search = GridSearchCV(CRF(features="names"), {"features": ["names", "pos"]}, cv=2, error_score="raise")
+    search.fit(X, y)
+
+
 def test_one_number_for_all_blocks_stays_one(tmp_path: Path) -> None:
     crf = CRF(features="morphology")
     crf.l2 = 0.5  # as in model files that were written before numbers were scaled

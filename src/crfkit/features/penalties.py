@@ -61,7 +61,8 @@ def penalty_vector(
     state_blocks = [block_of(feature) for feature in encoder.vocabulary.names()]
     arc_blocks = [block_of(feature) for feature in encoder.arc_vocabulary.names()]
     template = encoder.template if encoder.hash_bits is None else None
-    written = () if template is None else map(block_of, template.text.splitlines())
+    lines = () if template is None else template.text.splitlines()
+    written = [block_of(line) for line in lines if line.strip() and not line.startswith("#")]
     known = {*state_blocks, *arc_blocks, *written, *feature_map.dense, *others, "transitions", "start", "end"}
     unknown = sorted(set(strengths) - known)
     if unknown:

@@ -31,7 +31,13 @@ from crfkit.models.kinds import kind_of
 from crfkit.models.notebook_view import label_list
 from crfkit.models.patterns.growth import GrowthRound, grow
 from crfkit.models.potentials import FeaturePotentials
-from crfkit.models.recommended import RECOMMENDED, STANDARD, as_arguments, complete_parameters
+from crfkit.models.recommended import (
+    RECOMMENDED,
+    STANDARD,
+    as_arguments,
+    complete_parameters,
+    default_strength,
+)
 from crfkit.models.sequence_model import Allowed, Label, SequenceModel, Sequences
 from crfkit.models.settings import CRFSettings, RandomState
 from crfkit.models.training.checkpoint import Checkpoint
@@ -302,8 +308,14 @@ class CRF(SequenceModel[Label], Generic[Label]):
         return as_arguments(super().get_params(deep))
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters: `l2=0.1`, as `CRF(l2=0.1)`, or a setting inside one, `optimizer__tolerance=1e-6`."""
+        """Change parameters: `l2=0.1`, as `CRF(l2=0.1)`, or a setting inside one, `optimizer__tolerance=1e-6`.
+
+        With other features, strengths by block that the preset brought along become the default one: their blocks are gone.
+        """
+        level = default_strength(self.features, self.structure, self.l2)
         super().set_params(**params)
+        if "l2" not in params and not {"features", "hash_bits"}.isdisjoint(params):
+            self.l2 = level
         if params.get("l2") is not None:
             given = {"structure": self.structure, "l2": self.l2, "hash_bits": self.hash_bits}
             self.l2 = complete_parameters(self.features, given)["l2"]

@@ -80,6 +80,15 @@ def scale_strengths(usual: Any, l2: Any) -> Any:
     return {block: float(f"{strength:.15g}") for block, strength in scaled.items()} | {"default": float(l2)}
 
 
+def default_strength(features: object, structure: object, l2: Any) -> Any:
+    """The number that stands for `l2`, where these are the strengths by block that the preset has for it; else `l2`."""
+    level = l2.get("default") if isinstance(l2, Mapping) else None
+    is_scaled = _is_number(level) and l2 == scale_strengths(
+        _usual_parameters(features, structure)["l2"], level
+    )
+    return level if is_scaled else l2
+
+
 def as_arguments(used: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a model as arguments of `CRF`, which fills in and scales some of them.
 

@@ -14,7 +14,7 @@ from crfkit.evaluation import MetricFunction, as_score, read_metric, scheme_of
 from crfkit.features import Encoder, FeatureMap
 from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.checks import count_threads, make_generator, read_sample_weight
+from crfkit.models.checks import check_model_decoding, count_threads, make_generator, read_sample_weight
 from crfkit.models.decoding import SPAN_DECODINGS, check_decoding, decode_labels
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
@@ -69,6 +69,7 @@ class SequenceModel(Estimator, Generic[Label]):
     @property
     def decode_(self) -> str:
         """How `predict` chooses labels where `decode` is not given: "viterbi" or "spans"; `decode` is this, or "auto"."""
+        check_model_decoding(self.decode)
         if self.decode != AUTO:
             return self.decode
         return "viterbi" if scheme_of(self.classes_) is None else "spans"
