@@ -11,7 +11,13 @@ import griffe
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
-NOT_PUBLIC = {"cli", "lazy", "arrays", "markup"}  # the command line has a page; the others serve the packages
+NOT_PUBLIC = {
+    "cli",
+    "lazy",
+    "arrays",
+    "counts",
+    "markup",
+}  # the command line has a page; the others serve the packages
 NESTED = ("compat", "integrations")  # packages whose modules have public names of their own
 DIRECTIVE = re.compile(r"^::: (?P<path>[\w.]+)$", re.MULTILINE)
 REST = re.compile(r"^<!-- all other names of (?P<package>[\w.]+) -->$", re.MULTILINE)

@@ -12,7 +12,8 @@ from crfkit.features.column_rows import ColumnRows
 from crfkit.features.given_sequences import LIST_OF_POSITIONS, unusable_sequence
 from crfkit.features.wording import describe_value
 
-Column = int | str  # where a position has the word: a place in a row of columns, or a key of a dict
+Column = int | str
+"""Where a position has its word: a place in a row of columns, or a key of a dict."""
 
 
 def words_of(X: Iterable[Any], column: Column) -> Iterable[str]:
