@@ -87,11 +87,11 @@ def test_one_number_for_all_blocks_stays_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("structure", [Segments(), Chain(), Patterns(["a b"])])
 def test_recommendations_are_for_chains(structure: Any) -> None:
     is_chain = not isinstance(structure, Segments)
-    assert CRF(structure, "morphology").tag_dictionary is (True if is_chain else None)
+    assert CRF(structure, "morphology").tag_dictionary == ("related" if is_chain else None)
 
 
 def test_the_recommended_parameters_can_be_seen() -> None:
-    assert "tag_dictionary=True" in repr(CRF(features="morphology"))
+    assert "tag_dictionary='related'" in repr(CRF(features="morphology"))
     crf = CRF(features="morphology").set_params(optimizer__max_iterations=3)
     assert crf.optimizer.max_iterations == 3  # type: ignore[union-attr]
 

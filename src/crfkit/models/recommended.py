@@ -47,8 +47,8 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "all_possible_transitions": False,
                 "min_count": recommend_encoding("morphology").min_count,
                 "facets": "auto+labels",
-                "tag_dictionary": True,
-                "margin": 2.0,
+                "tag_dictionary": "related",
+                "margin": 4.0,
             }
         ),
     }
