@@ -87,7 +87,7 @@ def test_models_and_files(tmp_path: Path) -> None:
     }
     crf = CRF(**settings, tag_dictionary="related").fit(X, y)
     given = CRF(**settings, tag_dictionary=TagDictionary.from_data(X, y, related=2)).fit(X, y)
-    plain = CRF(**settings).fit(X, y)
+    plain = CRF(**settings, tag_dictionary=True).fit(X, y)
     assert crf.weights_.tolist() == given.weights_.tolist() == plain.weights_.tolist()  # all words are known
     assert crf.predict(new) == given.predict(new) != plain.predict(new)
     for name, model in (("a", crf), ("b", given)):
@@ -157,7 +157,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     run("train", "train.txt", "--features", "morphology", "--related-forms", "--model", "m.crf", "--quiet")
     assert load("m.crf").tag_dictionary == "related"
     run("train", "train.txt", "--features", "morphology", "--model", "m.crf", "--quiet")
-    assert load("m.crf").tag_dictionary is True
+    assert load("m.crf").tag_dictionary == "related"
     run("train", "train.txt", "--features", "pos", "--tag-dictionary", "--model", "m.crf", "--quiet")
     assert load("m.crf").tag_dictionary is True
     run(
