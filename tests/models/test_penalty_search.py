@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, SGD, AveragedPerceptron, Checkpoint, Patterns, Segments
+from crfkit import CRF, SGD, AveragedPerceptron, Bigrams, Chain, Checkpoint, Patterns, Segments
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.models.training import held_out_split
 from crfkit.models.training.penalty_search import GRID, PASSES
-from crfkit.structures import Lattice
+from crfkit.structures import END, START, Lattice
 from tests.models.test_costs import corpus
 
 
@@ -94,6 +94,23 @@ def test_methods_that_make_passes_make_few_of_them() -> None:
     crf = CRF(l2={"x": "auto"}, optimizer=SGD(7, rate=0.1)).fit(in_blocks(X), y)
     assert crf.n_iter_ == 7
     assert {trial.n_iterations for trial in crf.l2_search_.trials} == {PASSES}
+
+
+@pytest.mark.filterwarnings("ignore::crfkit.models.SequencesSkipped")
+def test_held_out_sequences_that_the_dictionary_excludes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words that may have A alone, twice in a row, where bigrams do not allow that: the sequences do not count."""
+    pairs: list[Any] = [(["a", "b"], ["A", "B"]), (["b", "a", "b"], ["B", "A", "B"])] * 18
+    ends = [(START, "A"), (START, "B"), ("A", END), ("B", END)]
+    settings: dict[str, Any] = {"features": "w=%x[0,0]\nB", "tag_dictionary": True, "l2": "auto"}
+    settings["structure"] = Chain(bigrams=Bigrams([("A", "B"), ("B", "A"), ("B", "B"), *ends]), unseen="skip")
+    sums = []
+    for given in (pairs, [*pairs, *[(["a", "a"], ["A", "A"])] * 2]):
+        monkeypatch.setattr(held_out_split, "HELD_OUT", len(given) - 30)
+        monkeypatch.setattr(held_out_split, "_SHARE", 1)
+        search = CRF(**settings).fit([x for x, _ in given], [y for _, y in given]).l2_search_
+        assert search.n_trained == 30
+        sums.append([trial.log_likelihood * search.n_held_out for trial in search.trials])
+    assert sums[0] == pytest.approx(sums[1])
 
 
 def test_a_block_that_no_feature_belongs_to() -> None:

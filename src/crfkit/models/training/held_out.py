@@ -1,14 +1,17 @@
 """How likely held-out data is under a trained model."""
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit.arrays import Float64s
+from crfkit.arrays import Bools, Float64s, offsets
 from crfkit.data import ArrayFile
 from crfkit.features import Annotation, Dataset, open_part
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.training.train import Trained
+from crfkit.structures import AllowedLabels
 
 SMALLEST_SCALE = 0.1  # of weights
 _STEPS = 10  # of the search, each of which leaves 62 % of the range
@@ -30,7 +33,9 @@ class HeldOut:
     """
 
     def __init__(self, model: ChainModel, dataset: Dataset, annotation: Annotation, n_threads: int) -> None:
-        self._annotation = annotation
+        self._annotation, self._has_outputs = annotation, _have_outputs(model, dataset)
+        if not self._has_outputs.all():
+            dataset = _allow_all(dataset, ~self._has_outputs)
         self._design, self._model, self._n_threads = model.design(dataset, n_threads), model, n_threads
 
     @classmethod
@@ -52,7 +57,7 @@ class HeldOut:
         """log p of the labels, summed over the sequences."""
         answerer, gold = self._model.answerer(weights), self._annotation
         of_gold = answerer.log_partitions(self._design, gold.labels, gold.sets, self._n_threads)
-        possible = np.isfinite(of_gold)  # the same ones for all weights
+        possible = np.isfinite(of_gold) & self._has_outputs  # the same ones for all weights
         of_all = answerer.log_partitions(self._design, n_threads=self._n_threads)
         return float(np.sum(of_gold[possible] - of_all[possible]))
 
@@ -85,6 +90,25 @@ class HeldOut:
 def log_likelihood(trained: Trained[ChainModel], dev: Any, n_threads: int) -> float:
     """log p of the labels of held-out data under a trained model, summed over its sequences."""
     return HeldOut.encode(trained.model, dev, n_threads).log_likelihood(trained.weights)
+
+
+def _have_outputs(model: ChainModel, dataset: Dataset) -> Bools:
+    """The sequences [N] that have label sequences; others have none among the bigrams and the allowed labels."""
+    found, allowed = np.ones(dataset.n_sequences, np.bool_), dataset.allowed
+    if allowed is not None and model.chain.constrained:
+        sets = (allowed.between(begin, end) for begin, end in pairwise(dataset.sequence_ptr.tolist()))
+        found[[outside.sequence for outside in model.chain.outside(sets)]] = False
+    return found
+
+
+def _allow_all(dataset: Dataset, sequences: Bools) -> Dataset:
+    """The data set with all labels allowed in these sequences [N]."""
+    allowed = dataset.allowed
+    assert allowed is not None
+    kept = np.repeat(~sequences, np.diff(dataset.sequence_ptr))  # [T]
+    counts = np.diff(allowed.position_ptr)
+    own = AllowedLabels(offsets(np.where(kept, counts, 0)), allowed.labels[np.repeat(kept, counts)])
+    return replace(dataset, allowed=own)
 
 
 def _known_part(entry: Any, known: set[Any]) -> Any:
