@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -43,6 +44,15 @@ def test_another_process_sees_a_vector() -> None:
     place = vector.place
     del vector
     assert not can_open(place)
+
+
+def test_systems_without_such_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    monkeypatch.delattr(os, "memfd_create")
+    assert SharedVectors(3).try_out() is None
+    gc.collect()
+    assert not ignored
 
 
 def test_a_reader_has_few_vectors_open() -> None:

@@ -59,6 +59,8 @@ class SharedVectors:
 class _SharedVector:
     """A vector that was made here."""
 
+    _descriptor: int | None = None  # where the system did not give any
+
     def __init__(self, n_numbers: int) -> None:
         self._descriptor = os.memfd_create(NAME, os.MFD_CLOEXEC)
         os.ftruncate(self._descriptor, HEAD + 8 * n_numbers)
@@ -68,7 +70,8 @@ class _SharedVector:
         self.numbers: Float64s = np.frombuffer(memory, np.float64, n_numbers, HEAD)
 
     def __del__(self) -> None:
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
 
 class Nearby(NamedTuple):
