@@ -149,6 +149,14 @@ def test_damaged_tables_are_refused() -> None:
     assert empty.candidates("servus") == ()
 
 
+def test_rules_lead_to_endings_that_unknown_words_have() -> None:
+    """Those of at least one character: none leads from stem-s to stem."""
+    ids = np.arange(2)
+    found = RelatedForms.learn(["stem", "stems"], ids, ids, 1)
+    rules = [(found.endings[e], label, found.endings[f]) for e, label, f in found.rules.tolist()]
+    assert rules == [("", 0, "s"), ("m", 0, "ms"), ("ms", 1, "m")]
+
+
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     X, y = corpus(4)

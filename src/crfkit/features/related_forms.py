@@ -2,8 +2,8 @@
 
 Where a stem has several endings in the training data, as in `serv-us` (n-smn) and `serv-um` (n-sma), each pair of them is an
 exchange: us with n-smn → um with n-sma. Exchanges that enough stems have are rules. An unknown word is split into a stem
-and an ending; each known word with this stem gives it the labels of the rules from its own ending and labels to that of the
-word. The longest stem for which there is a rule counts.
+and an ending of at least one character; each known word with this stem gives it the labels of the rules from its own ending
+and labels to that of the word. The longest stem for which there is a rule counts.
 
 Words are in lower case. Shapes: V words, S endings, R rules.
 """
@@ -62,7 +62,7 @@ class RelatedForms:
             if len(members) > _MOST_WORDS:
                 continue
             known = [(ending, label) for ending, v in members for label in labels_of[v]]
-            counts.update((e, a, f, b) for e, a in known for f, b in known if e != f)
+            counts.update((e, a, f, b) for e, a in known for f, b in known if f and e != f)
         kept: dict[tuple[str, int, str], list[int]] = {}
         for e, a, f, b in sorted(rule for rule, n in counts.items() if n >= least):
             kept.setdefault((e, a, f), []).append(b)
