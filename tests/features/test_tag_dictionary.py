@@ -150,3 +150,12 @@ def test_complaints() -> None:
         TagDictionary.from_data(X, [[None]])
     with pytest.raises(ShapeError, match="X"):
         TagDictionary.from_data(X, [["N", "V"]])
+
+
+def test_its_text_says_how_large_it_is() -> None:
+    X, y = [["servus", "servum", "amicus", "amicum"]], [["n", "a", "n", "a"]]
+    plain = TagDictionary.from_data(X, y, min_count=2, ending_count=1)
+    assert repr(plain) == f"<TagDictionary of 4 words, {len(plain.endings)} endings and 2 labels>"
+    related = TagDictionary.from_data(X, y, min_count=2, ending_count=1, related=2)
+    assert related.related is not None
+    assert repr(related).endswith(f" and 2 labels, {len(related.related.rules)} exchanges of endings>")

@@ -119,7 +119,7 @@ def test_a_block_that_no_feature_belongs_to() -> None:
         CRF(l2={"near": "auto"}).fit(X, y)
     with pytest.raises(ArgumentError, match="the blocks are: B, end, start, transitions, w, and 'default'"):
         CRF(features="# Words\n\nw=%x[0,0]\nB\n", l2={"near": 1.0}).fit([["a"]] * 2, [["A"], ["B"]])
-    with pytest.raises(ArgumentError, match=r"l2\['b0'\] is 'best', expected a number"):
+    with pytest.raises(ArgumentError, match=r"l2\['b0'\] is 'best', expected a number.*; 'auto' in place"):
         CRF(l2={"b0": "best"}).fit(X, y)
 
 

@@ -94,8 +94,9 @@ def penalty_vector(
 def _check_strength(name: str, where: str, value: object) -> float:
     """A finite number ≥ 0."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        auto = f"; {AUTO!r} in place of a number searches for one" if name == "l2" else ""
         raise ArgumentError(
-            f"{name}{where} is {value!r}, expected a number, or a dict of block names to numbers."
+            f"{name}{where} is {value!r}, expected a number, or a dict of block names to numbers{auto}."
         )
     number = float(value)
     if not math.isfinite(number) or number < 0:

@@ -105,6 +105,13 @@ class TagDictionary:
         object.__setattr__(self, "_of_related", {})
         object.__setattr__(self, "_longest", max(map(len, self.endings), default=0))
 
+    def __repr__(self) -> str:
+        related = "" if self.related is None else f", {len(self.related.rules):,} exchanges of endings"
+        return (
+            f"<TagDictionary of {len(self.words):,} words, {len(self.endings):,} endings and "
+            f"{len(self.classes):,} labels{related}>"
+        )
+
     @classmethod
     def from_data(
         cls,

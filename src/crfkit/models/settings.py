@@ -124,7 +124,7 @@ class CRFSettings:
         known = dictionary is None or isinstance(dictionary, bool | np.bool_ | TagDictionary)
         if not (known or (isinstance(dictionary, str) and dictionary == RELATED)):
             raise ArgumentError(
-                f"tag_dictionary is {dictionary!r}, expected True, {RELATED!r}, None or a crfkit.TagDictionary"
+                f"tag_dictionary is {dictionary!r}, expected True, {RELATED!r}, None, False or a crfkit.TagDictionary"
             )
         check_resources(self.resources)
         check_model_decoding(self.decode)

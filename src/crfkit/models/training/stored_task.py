@@ -224,7 +224,8 @@ def adopt_settings(settings: CRFSettings, dataset: EncodedDataset) -> tuple[CRFS
     if column is not None and stored.get("word_column") != column:
         raise ArgumentError(
             f"{dataset.path}: the data set was encoded without the words of column {column!r}, and the model has a "
-            f"tag_dictionary, which looks them up; encode the files again with word_column={column!r}, or leave it out"
+            f"tag_dictionary, which looks them up; encode the files again with word_column={column!r} "
+            f"(crfkit encode --word-column {column}), or leave it out"
         )
     bits = stored.get("hash_bits")
     if settings.hash_bits not in (None, bits):
