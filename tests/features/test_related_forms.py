@@ -99,7 +99,9 @@ def test_models_and_files(tmp_path: Path) -> None:
     pairs = zip(X, y, strict=True)
     stored = encode_pairs(pairs, tmp_path / "stored", features="morphology", min_count=1)
     assert CRF(**settings, tag_dictionary="related").fit(stored).predict(new) == crf.predict(new)
-    with pytest.raises(ArgumentError, match="tag_dictionary is 'forms', expected True, 'related', None, False or"):
+    with pytest.raises(
+        ArgumentError, match="tag_dictionary is 'forms', expected True, 'related', None, False or"
+    ):
         CRF(tag_dictionary="forms").fit(X, y)
     with pytest.raises(ArgumentError, match="related is -1, expected a whole number from 0"):
         TagDictionary.from_data(X, y, related=-1)

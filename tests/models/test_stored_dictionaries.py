@@ -147,7 +147,9 @@ def test_files(tmp_path: Path) -> None:
 def test_data_sets_without_words_are_refused(tmp_path: Path) -> None:
     data = encode_pairs(inflected(), tmp_path / "d", features=FEATURES)
     assert "words" not in data.shard(0)
-    with pytest.raises(ArgumentError, match=r"encode the files again with word_column=0 \(crfkit encode --word-column 0\)"):
+    with pytest.raises(
+        ArgumentError, match=r"encode the files again with word_column=0 \(crfkit encode --word-column 0\)"
+    ):
         CRF(tag_dictionary=True).fit(data)
     with pytest.raises(FeatureError, match="a tag dictionary needs a word in column 2"):
         encode_pairs(inflected(), tmp_path / "e", features=FEATURES, word_column=2)
