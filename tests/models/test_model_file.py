@@ -199,6 +199,17 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["m.crf"]
 
 
+def test_ctrl_c_before_the_first_byte_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(stream: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("crfkit.models.files.disk._lock", interrupt)
+    for attempt in (lambda path: replacing(path).__enter__(), check_writable):
+        with pytest.raises(KeyboardInterrupt):
+            attempt(tmp_path / "m.crf")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "usual").write_bytes(b"")
     with replacing(tmp_path / "m.crf") as stream:

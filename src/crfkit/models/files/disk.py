@@ -5,6 +5,7 @@ The writer holds a lock on its draft, so a draft without a lock was left by a pr
 same file removes it.
 """
 
+import io
 import os
 import re
 import sys
@@ -45,15 +46,18 @@ def read_bytes(path: str | os.PathLike[str], n: int = -1) -> bytes:
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work is done, a path at which no file can be written."""
     draft = _Draft(path)
-    draft.discard()
+    try:
+        draft.open()
+    finally:
+        draft.discard()
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A stream that becomes the file at `path` when the block ends well, and else leaves no trace."""
     draft = _Draft(path)
-    try:
-        yield draft.stream
+    try:  # Ctrl-C may come at any time
+        yield draft.open()
         draft.accept()
     except BaseException as error:
         draft.discard()
@@ -82,20 +86,38 @@ class _Draft:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.target = Path(os.path.realpath(path))
+        self.given, self.target = path, Path(os.path.realpath(path))
         self.path: Path | None = None
+        self.stream: IO[bytes] = io.BytesIO()
+
+    def open(self) -> IO[bytes]:
+        """Its stream; UnwritableFileError where no file can be written."""
         try:
             if self.target.is_dir():
-                raise UnwritableFileError(f"{path}: cannot be written (it is a folder)")
+                raise UnwritableFileError(f"{self.given}: cannot be written (it is a folder)")
             if self.target.exists() and not self.target.is_file():
-                self.stream: IO[bytes] = self.target.open("wb")
-                return
+                self.stream = self.target.open("wb")
+                return self.stream
             if self.target.exists() and not os.access(self.target, os.W_OK):
-                raise UnwritableFileError(f"{path}: cannot be written (the file is read-only)")
+                raise UnwritableFileError(f"{self.given}: cannot be written (the file is read-only)")
             _remove_abandoned(self.target)
-            self.path, self.stream = _new_draft(self.target)
+            self._make()
         except OSError as error:
-            raise _unwritable(path, error) from None
+            raise _unwritable(self.given, error) from None
+        return self.stream
+
+    def _make(self) -> None:
+        """An empty file, locked by this process."""
+        while True:
+            path = self.target.with_name(f".{self.target.name[:_LONGEST]}.{os.urandom(6).hex()}.part")
+            self.path = path
+            self.stream = path.open("xb")
+            _lock(self.stream)
+            if os.fstat(
+                self.stream.fileno()
+            ).st_nlink:  # another save may have removed it before it was locked
+                return
+            self.stream.close()
 
     def accept(self) -> None:
         """Puts the draft, complete and on disk, in the place of the file."""
@@ -114,18 +136,8 @@ class _Draft:
         with suppress(OSError):  # what is left in the buffer has nowhere to go
             self.stream.close()
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
-
-
-def _new_draft(target: Path) -> tuple[Path, IO[bytes]]:
-    """An empty draft of a file, locked by this process."""
-    while True:
-        path = target.with_name(f".{target.name[:_LONGEST]}.{os.urandom(6).hex()}.part")
-        stream = path.open("xb")
-        _lock(stream)
-        if os.fstat(stream.fileno()).st_nlink:  # another save may have removed it before it was locked
-            return path, stream
-        stream.close()
+            with suppress(OSError):  # it may never have been made
+                self.path.unlink()
 
 
 def _remove_abandoned(target: Path) -> None:
