@@ -78,6 +78,18 @@ def test_every_optimizer_gives_the_bits_of_training_in_memory(
 
 
 @pytest.mark.parametrize(
+    "structure", [Chain(), Chain(bigrams="observed", unseen="soft"), Segments()], ids=str
+)
+def test_large_shards_are_cut_into_the_same_blocks(structure: Any) -> None:
+    pairs = words(3000)
+    if isinstance(structure, Segments):
+        pairs = [(x, [f"L{int(row[0][1:]) % 3}" for row in x]) for x, _ in pairs]
+    known = CRF(structure, features=FEATURES, optimizer=SHORT).fit(*lists(pairs), shard_size=4000)
+    model = CRF(structure, features=FEATURES, optimizer=SHORT).fit(iter(pairs), shard_size=4000)
+    assert model.weights_.tobytes() == known.weights_.tobytes()
+
+
+@pytest.mark.parametrize(
     "settings",
     [
         {"min_count": 3},

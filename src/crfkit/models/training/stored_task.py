@@ -125,7 +125,7 @@ class StoredData:
 
         def make(i: int) -> Loss:
             self.dataset.expect((i + 1) % self.dataset.n_shards)
-            return potentials.shard_loss(*self.shard(i), n_threads)
+            return potentials.shard_loss(*self.shard(i), n_threads, self.n_shards)
 
         path = self.dataset.path
         scratch = str(path) if os.access(path, os.W_OK) else tempfile.gettempdir()
