@@ -94,7 +94,9 @@ def test_labels_outside_can_be_skipped_added_or_borne() -> None:
     run("train", "strange.txt", "--model", "m.crf", "--bigrams", "bio", "--unseen", "extend", "--quiet")
     assert "outside the constraints: 0 (0.00%)" in run("eval", "m.crf", "strange.txt").stdout
     run("train", "strange.txt", "--model", "m.crf", "--bigrams", "bio", "--unseen", "soft", "--quiet")
-    assert "outside the constraints: 1 (7.69%)" in run("eval", "m.crf", "strange.txt").stdout
+    assert (
+        "outside the constraints" not in run("eval", "m.crf", "strange.txt").stdout
+    )  # all pairs are possible
     assert "others exist too, without weights" in run("inspect", "m.crf").stdout
     run("train", "names.txt", "--model", "m.crf", "--quiet")
     assert "outside the constraints" not in run("eval", "m.crf", "strange.txt").stdout

@@ -57,8 +57,9 @@ def evaluate(
     gold: list[list[str]] = []
     predicted: list[list[str]] = []
     possible: list[bool] = []
-    bigrams = model.structure_.chain.bigrams  # of labels: a structure may have others
-    if not isinstance(bigrams, Bigrams):
+    chain = model.structure_.chain
+    bigrams = chain.bigrams  # of labels: a structure may have others
+    if not isinstance(bigrams, Bigrams) or not chain.constrained:
         bigrams = None
     constrained = bigrams is not None
     examples = iter(examples)
