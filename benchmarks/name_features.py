@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-import pycrfsuite
-
 from benchmarks.corpora import corpus_path
 from benchmarks.table import grid
 from crfkit import CRF
@@ -52,6 +50,8 @@ def tutorial_features(rows: Sequence[tuple[str, ...]], i: int) -> list[str]:
 
 def measure(language: str, limit: int | None) -> list[list[str]]:
     """A row for each model."""
+    import pycrfsuite
+
     (X, y), (dev_X, dev_y) = read(language, "train", limit), read(language, "testa", limit)
     began = time.process_time()
     trainer = pycrfsuite.Trainer(verbose=False)

@@ -19,6 +19,7 @@ def test_quick_run(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(find_corpus("conll2002", "esp.train") is None, reason="needs CoNLL-2002")
 def test_features_of_names(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pycrfsuite")
     name_features.main(["--quick"])
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[0] for row in rows] == ["spanish"] * 3 + ["dutch"] * 3
