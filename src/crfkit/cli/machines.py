@@ -14,10 +14,8 @@ from crfkit.cli.progress import Display
 from crfkit.errors import ArgumentError, InputError, MissingPackageError
 
 SECONDS = 30.0  # to connect
-REMIND, AGAIN = (
-    3.0,
-    9.0,
-)  # seconds without an answer after which a line says so, and after which another one does
+REMIND = 3.0  # seconds without an answer after which a line says so
+AGAIN = 9.0  # after which another one does
 
 Command = Callable[..., Any]
 
