@@ -262,3 +262,8 @@ def test_pieces_from_all_over_the_data_are_held_out() -> None:
     assert not set(trained) & set(held_out)
     assert held_out_split._choose(100, None)[1] == list(range(80, 100))
     assert held_out_split._choose(100, ([], [])) == (list(range(100)), [])
+
+
+def test_an_empty_dev_set_is_no_dev_set() -> None:
+    X, y = noisy()
+    assert CRF(l2="auto").fit(X, y, dev=([], [])).l2_ == CRF(l2="auto").fit(X, y).l2_

@@ -41,6 +41,7 @@ def hold_out(task: CRFTask | StoredTask, dev: Any) -> Split:
     """Sequences from all over the training data, and held-out ones: those of the dev set, or some in pieces."""
     if dev is not None:
         dev = tuple(None if column is None else list(column)[:HELD_OUT] for column in dev)
+        dev = dev if dev[1] else None  # without sequences there is nothing to measure
     return _split_stored(task, dev) if isinstance(task, StoredTask) else _split_lists(task, dev)
 
 
