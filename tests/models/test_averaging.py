@@ -105,3 +105,14 @@ def test_what_has_no_mean() -> None:
         average_models([model, model], [1.0, 1.0])
     with pytest.raises(UnsupportedError, match="the models have different weights"):
         average_models([model, CRF(Segments()).fit(X, y)])
+
+
+def test_templates_that_name_other_features_alike_have_no_mean() -> None:
+    """The weights of both have the same names, so only the templates tell that these are about other things."""
+    X, y = [[("a",), ("b",)]] * 2, [["A", "B"]] * 2
+    models = [
+        CRF(features=crfkit.Template.parse(f"w=%{macro}[0,0]\nB"), all_possible_states=True).fit(X, y)
+        for macro in ("x", "lower")
+    ]
+    with pytest.raises(UnsupportedError, match="templates"):
+        average_models(models)

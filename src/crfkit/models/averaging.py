@@ -89,6 +89,10 @@ def _join(models: Sequence[ChainModel]) -> ChainModel:
 
 
 def _has_same_weights(first: ChainModel, other: ChainModel) -> bool:
+    if (
+        first.potentials.encoder.template != other.potentials.encoder.template
+    ):  # names may stand for other features
+        return False
     if first.n_weights != other.n_weights or type(first.potentials) is not type(other.potentials):
         return False
     ones: Float64s = np.ones(first.n_weights)
