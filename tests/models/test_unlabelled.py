@@ -134,3 +134,10 @@ def test_labelled_sentences_may_have_spans() -> None:
     found = self_train(crf, X, spans, new, rounds=1, threshold=0.7)
     assert np.array_equal(found.weights_, expected.weights_)
     assert not np.array_equal(found.weights_, CRF(Segments(), l2=0.3).fit(X, spans).weights_)
+
+
+@pytest.mark.parametrize("train", [self_train, tri_train])
+def test_sentences_without_labels_beside_them(train: Any) -> None:
+    X, y, new = data()
+    with pytest.raises(ValueError, match="X has 19 sequences but y has 20"):
+        train(CRF(), X[:-1], y, new)

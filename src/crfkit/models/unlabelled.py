@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.counts import check_count
-from crfkit.errors import ArgumentError
+from crfkit.errors import ArgumentError, ShapeError
 from crfkit.models.averaging import average_models
 from crfkit.models.crf import CRF
 from crfkit.models.kinds import kind_of
@@ -67,7 +67,7 @@ def self_train(
     not given. `crf` itself stays as it is.
     """
     _check(crf, threshold, rounds, weight)
-    X, y = kind_of(crf.structure).read_labels(X, y, crf.structure)  # of spans too
+    X, y = _read_labels(crf, X, y)
     model = _copy(crf).fit(X, y)
     for _ in range(rounds):
         found = sure_labels(model, unlabelled, threshold, unsaid=unsaid)
@@ -94,7 +94,7 @@ def tri_train(
     these and on X and y; an unlabelled sentence counts `weight`. Labels of `unsaid` are not given.
     """
     _check(crf, threshold, rounds, weight)
-    X, y = kind_of(crf.structure).read_labels(X, y, crf.structure)
+    X, y = _read_labels(crf, X, y)
     random, n = np.random.default_rng(random_state), len(y)
     models = []
     for _ in range(3):
@@ -108,6 +108,13 @@ def tri_train(
             taught.append(_fit_more(crf, X, y, unlabelled, found, weight, model))
         models = taught
     return average_models(models)
+
+
+def _read_labels(crf: CRF[Any], X: Sequence[Any], y: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The sentences with their labels, where these are spans too."""
+    if len(X) != len(y):
+        raise ShapeError(f"X has {len(X):,} sequences but y has {len(y):,}")
+    return kind_of(crf.structure).read_labels(X, y, crf.structure)
 
 
 def _fit_more(
