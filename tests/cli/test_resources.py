@@ -126,6 +126,8 @@ def test_clusters(folder: Path) -> None:
     assert "train:1: expected more than 7 columns" in run(
         "cluster", folder / "train", "--column", "7", "--out", out, status=2
     )
+    text.write_text("a\tA\n\tB\n", encoding="utf-8")
+    assert "text:2: column 0 is empty" in run("cluster", text, "--column", "0", "--out", out, status=2)
 
 
 def test_taggers_and_pipelines_of_treebanks(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crfkit import _core
+from crfkit import Clusters, _core
 from crfkit.errors import ArgumentError, EmptyDataError
 from crfkit.features import learn_clusters
 from crfkit.features.knowledge.brown import number_words, tree_paths
@@ -124,3 +125,14 @@ def test_errors() -> None:
         learn_clusters([["a"]], 2, min_count=2)
     with pytest.raises(ValueError, match="a token is no word"):
         _core.BrownClusters(np.array([5], np.int32), np.array([0, 1], np.int64), 3, 2)
+    for min_count in (0, -1, 1.5, None):
+        with pytest.raises(ArgumentError, match="min_count is"):
+            learn_clusters([["a"]], 2, min_count=min_count)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("text", "n_classes"), [("a b a c", 1), ("a a", 5)])
+def test_a_single_class_has_a_path_that_files_can_hold(text: str, n_classes: int, tmp_path: Path) -> None:
+    clusters = learn_clusters([text.split()], n_classes)
+    clusters.write(tmp_path / "paths")
+    assert clusters.paths == ("0",)
+    assert Clusters.read(tmp_path / "paths").words() == clusters.words()

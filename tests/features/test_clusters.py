@@ -79,3 +79,26 @@ def test_errors(tmp_path: Path) -> None:
         FeatureError, match="template:1: %in reads lexicon, but 'one' is of the kind clusters"
     ):
         Template.parse("a=%in[0,0,one]").bind({"one": one}).check_resources()
+
+
+@pytest.mark.parametrize(
+    ("word", "path"), [("a\tb", "0"), ("a\nb", "0"), ("", "0"), ("a", ""), ("a", "0\t1"), ("\ud800", "0")]
+)
+def test_what_a_text_file_cannot_hold_leaves_it_as_it_is(word: str, path: str, tmp_path: Path) -> None:
+    file = tmp_path / "paths"
+    file.write_text(PATHS, encoding="utf-8")
+    with pytest.raises(ArgumentError, match="a line of a text file"):
+        Clusters.build({"b": "1", word: path}).write(file)
+    assert file.read_text(encoding="utf-8") == PATHS
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_counts_beyond_64_bits(tmp_path: Path) -> None:
+    path = tmp_path / "paths"
+    path.write_text(f"01\ta\t{2**64 - 1}\n10\tb\t{2**64}\n", encoding="utf-8")
+    with pytest.raises(
+        FileFormatError, match=r"paths:2: the count is 18446744073709551616, expected at most"
+    ):
+        Clusters.read(path)
+    with pytest.raises(ArgumentError, match="the count of 'a' is -1"):
+        Clusters.build([ClusteredWord("a", "0", -1)])

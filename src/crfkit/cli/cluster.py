@@ -26,6 +26,8 @@ def read_sentences(path: Path, column: int | None) -> Iterator[list[str]]:
             words = []
         elif column >= len(cells):
             raise InputError(f"{path}:{number}: expected more than {column} columns, found {len(cells)}")
+        elif not cells[column]:
+            raise InputError(f"{path}:{number}: column {column} is empty, expected a word")
         else:
             words.append(cells[column])
     yield words

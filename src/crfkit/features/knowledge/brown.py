@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.arrays import Int32s, Int64s, offsets
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, EmptyDataError
 from crfkit.features.knowledge.clusters import ClusteredWord, Clusters
 from crfkit.features.wording import describe_value
@@ -37,6 +38,7 @@ def learn_clusters(
     >>> clusters["cat"] == clusters["dog"], clusters["cat"] == clusters["runs"]
     (True, False)
     """
+    check_count("min_count", min_count)
     if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 1:
         raise ArgumentError(f"n_classes is {n_classes!r}, expected a whole number from 1 on")
     words, counts, tokens, ptr = number_words(sentences, min_count, fold_case=fold_case)
@@ -48,7 +50,10 @@ def learn_clusters(
         done += _AT_ONCE
         if callback is not None:
             callback(done, learner.n_merges)
-    paths = tree_paths(learner.merges().tolist(), len(words), n_classes)
+    found = tree_paths(learner.merges().tolist(), len(words), n_classes)
+    paths = [
+        path or "0" for path in found
+    ]  # a single class is the root: its path is empty, which no text file holds
     return Clusters.build(
         (ClusteredWord(*row) for row in zip(words, paths, counts, strict=True)), fold_case=fold_case
     )

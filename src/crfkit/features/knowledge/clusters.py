@@ -12,13 +12,15 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.data import number_lines
-from crfkit.errors import ArgumentError, FileFormatError, UnwritableFileError
+from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features.knowledge import mapped_file
 from crfkit.features.knowledge.mapped_file import MappedFile
 from crfkit.features.knowledge.resource import Resource, index_words, open_words
 from crfkit.features.wording import describe_value
 
 _PATH = re.compile(r"[01]+")
+_BREAK = re.compile(r"[\t\r\n]")
+_MOST = 2**64 - 1  # a count
 LENGTHS = (4, 6, 10, None)  # of paths, as features mostly have them
 
 
@@ -65,6 +67,8 @@ class Clusters(Resource):
                 raise ArgumentError(
                     f"words has {describe_value(word)} with {describe_value(class_)}, expected words with strings"
                 )
+            if not 0 <= count <= _MOST:
+                raise ArgumentError(f"the count of {word!r} is {count}, expected a number from 0 to {_MOST}")
             id = names.add(word.casefold() if fold_case else word)
             if id == len(classes):
                 classes.append(paths.add(class_))
@@ -101,6 +105,8 @@ class Clusters(Resource):
                 raise FileFormatError(
                     f"{path}:{number}: expected a path, a word and its count, or a word and its class"
                 )
+            if row[2:] and row[2].isdecimal() and int(row[2]) > _MOST:
+                raise FileFormatError(f"{path}:{number}: the count is {row[2]}, expected at most {_MOST}")
             rows.append(row)
         by_path = all(_PATH.fullmatch(row[0]) for row in rows)
         words = (
@@ -184,8 +190,20 @@ class Clusters(Resource):
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the text file of lines `path<TAB>word<TAB>count`, which `read` takes, sorted by path and count."""
         ordered = sorted(self.words(), key=lambda word: (word.path, -word.frequency))
-        try:
-            with Path(path).open("w", encoding="utf-8", newline="\n") as stream:
-                stream.writelines(f"{path}\t{word}\t{count}\n" for word, path, count in ordered)
-        except OSError as error:
-            raise UnwritableFileError(f"{path}: cannot be written ({error.strerror or error})") from None
+        lines = [_write_line(word) for word in ordered]
+        with mapped_file.replacing(Path(path)) as stream:
+            stream.writelines(lines)
+
+
+def _write_line(entry: ClusteredWord) -> bytes:
+    """The line of a word in a text file; ArgumentError where no line can hold it."""
+    word, path, count = entry
+    try:
+        if not (word and path) or _BREAK.search(word + path):
+            raise ValueError
+        return f"{path}\t{word}\t{count}\n".encode()
+    except ValueError:  # UnicodeEncodeError too
+        raise ArgumentError(
+            f"the word {word!r} with the path {path!r} cannot be a line of a text file, expected Unicode text without tabs and "
+            "line ends in both; save keeps such words"
+        ) from None

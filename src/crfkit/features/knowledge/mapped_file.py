@@ -76,12 +76,13 @@ def write(file: MappedFile, stream: IO[bytes]) -> None:
 
 def save(file: MappedFile, path: str | os.PathLike[str]) -> None:
     """Write a file, which replaces an existing one in a single step: processes that have mapped that one keep it."""
-    with _replacing(Path(path)) as stream:
+    with replacing(Path(path)) as stream:
         write(file, stream)
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A stream to a file that appears under its name when it is complete."""
     draft = path.with_name(f".{path.name[:80]}.{os.urandom(6).hex()}.part")
     try:
         with draft.open("xb") as stream:
