@@ -204,6 +204,6 @@ def _write_line(entry: ClusteredWord) -> bytes:
         return f"{path}\t{word}\t{count}\n".encode()
     except ValueError:  # UnicodeEncodeError too
         raise ArgumentError(
-            f"the word {word!r} with the path {path!r} cannot be a line of a text file, expected Unicode text without tabs and "
-            "line ends in both; save keeps such words"
+            f"the word {word!r} with the path {path!r} cannot be a line of a text file, expected Unicode text without tabs "
+            "and line ends in both; save keeps such words"
         ) from None
