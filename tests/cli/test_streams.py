@@ -84,6 +84,15 @@ def test_closed_streams_are_not_taken_by_files(model: str) -> None:
     assert run("tag", "m.crf", "train.txt").stdout == run("tag", model, "train.txt").stdout
 
 
+@pytest.fixture(params=["buffered", "unbuffered"])
+def buffering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The streams of commands hold what they could not write yet, or hold nothing."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    if request.param == "unbuffered":
+        monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+
+
+@pytest.mark.usefixtures("buffering")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("command", ["--help", "train --help", "--version"])
 def test_help_on_a_full_device(command: str) -> None:
@@ -92,10 +101,13 @@ def test_help_on_a_full_device(command: str) -> None:
     assert done.stderr == "crfkit: standard output: cannot be written (No space left on device)\n"
 
 
+@pytest.mark.usefixtures("buffering")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_an_error_stream_that_is_full() -> None:
+def test_an_error_stream_that_is_full(model: str) -> None:
     for command in ("nosuch", "tag nosuch.crf train.txt", "train"):
         assert shell(f"crfkit {command} 2> /dev/full").returncode == 2
+    assert shell(f"crfkit eval {model} train.txt 2> /dev/full").returncode == 0
+    assert shell(f"crfkit eval {model} train.txt &> /dev/full").returncode == 2
 
 
 def test_a_reader_that_has_enough_ends_the_command_quietly(model: str) -> None:

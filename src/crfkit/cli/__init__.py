@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from crfkit.cli.streams import BAD_INPUT, complain, output_failures, prepare_streams
+from crfkit.cli.streams import BAD_INPUT, complain, flush_streams, output_failures, prepare_streams
 
 __all__ = ["main"]
 
@@ -55,6 +55,8 @@ class _Commands(click.Group):
             return super().main(*args, **kwargs)
         except OSError:  # not even the error stream can be written
             sys.exit(BAD_INPUT)
+        finally:
+            flush_streams()
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments, which prints the help where it is asked for."""

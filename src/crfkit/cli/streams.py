@@ -65,15 +65,35 @@ def output_failures() -> Iterator[None]:
         _end(error)
 
 
+def flush_streams() -> None:
+    """Write what standard output and error still hold, so that no failure is left for the end of the interpreter.
+
+    Python would end with a status of its own (120) there. An error stream that cannot be written changes no status.
+    """
+    try:
+        with output_failures(), suppress(ValueError):  # a stream that the command has closed
+            sys.stdout.flush()
+    finally:
+        try:
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            _discard(sys.stderr)
+
+
 def _end(error: OSError) -> NoReturn:
     broken = error.errno == errno.EPIPE  # whoever read it, such as `head`, has enough
     if not broken:
         complain(
             f"crfkit: {error.filename or 'standard output'}: cannot be written ({error.strerror or error})"
         )
-    with suppress(OSError, ValueError):  # what is left in the buffer has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout)
     sys.exit(BROKEN_PIPE if broken else BAD_INPUT)
+
+
+def _discard(stream: IO[str]) -> None:
+    """What is left in the buffer has nowhere to go."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
