@@ -7,10 +7,10 @@ from crfkit.errors import ArgumentError
 MOST = 2**31 - 1  # what the native core counts to
 
 
-def check_count(name: str, value: object, most: int = MOST) -> int:
-    """A whole number from 1 to `most`."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(f"{name} is {value!r}, expected a whole number of at least 1")
+def check_count(name: str, value: object, most: int = MOST, *, least: int = 1) -> int:
+    """A whole number from `least` to `most`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ArgumentError(f"{name} is {value!r}, expected a whole number of at least {least}")
     if value > most:
         raise ArgumentError(f"{name} is {value:,}, expected at most {most:,}")
     return int(value)

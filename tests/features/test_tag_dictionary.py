@@ -144,6 +144,13 @@ def test_complaints() -> None:
         TagDictionary.from_data(X, y, min_count=0)
     with pytest.raises(ArgumentError, match="ending_length"):
         TagDictionary.from_data(X, y, ending_length=101)
+    for name, least in (("min_count", 1), ("ending_length", 0), ("ending_count", 1), ("related", 0)):
+        for value in (least - 1, True, 2.0, "2"):
+            with pytest.raises(
+                ArgumentError, match=f"{name} is .*, expected a whole number of at least {least}"
+            ):
+                TagDictionary.from_data(X, y, **{name: value})  # type: ignore[arg-type]
+        TagDictionary.from_data(X, y, **{name: np.int64(least)})  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="ending_count"):
         TagDictionary.from_data(X, y, ending_count=True)
     with pytest.raises(EmptyDataError):

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Int32s, Int64s, offsets
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, EmptyDataError, ShapeError
 from crfkit.features.analysis_files import (
     FORM_FIRST,
@@ -238,16 +239,10 @@ class TagDictionary:
         related: int = 0,
     ) -> Self:
         """From (word, label, number of positions); `all_rare`: all words say what endings go with, not only rare ones."""
-        for name, value, least, most in (
-            ("min_count", min_count, 1, 2**31 - 1),
-            ("ending_length", ending_length, 0, MOST_CHARACTERS),
-            ("ending_count", ending_count, 1, 2**31 - 1),
-            ("related", related, 0, 2**31 - 1),
-        ):
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise ArgumentError(
-                    f"{name} is {shorten(value)}, expected a whole number from {least} to {most:,}"
-                )
+        check_count("min_count", min_count)
+        check_count("ending_length", ending_length, MOST_CHARACTERS, least=0)
+        check_count("ending_count", ending_count)
+        check_count("related", related, least=0)
         classes = _sort({label for _, label, _ in seen})
         ids = {label: i for i, label in enumerate(classes)}
         together: Counter[tuple[str, int]] = Counter()
