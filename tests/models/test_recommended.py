@@ -178,3 +178,19 @@ def test_parts_of_labels_by_their_places() -> None:
         "2=SIN",
         "2=nom",
     )
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_pickles_of_versions_with_fewer_parameters(trained: bool) -> None:
+    """What they did not know is standard: Viterbi, and no margin."""
+    crf = CRF(features="names", l2=0.5)
+    if trained:
+        crf.fit([["in", "Bonn"]], [["O", "B-LOC"]])
+    state = crf.__getstate__()
+    for name in ("decode", "margin"):
+        del state["params"][name]
+    again: CRF = CRF.__new__(CRF)
+    again.__setstate__(state)
+    expected = crf.get_params(deep=False) | {"decode": "auto" if trained else "viterbi", "margin": 0.0}
+    assert repr(again.get_params(deep=False)) == repr(expected)
+    assert again.fit([["in", "Bonn"]], [["O", "B-LOC"]]).predict([["in", "Bonn"]]) == [["O", "B-LOC"]]

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -181,6 +182,8 @@ class Estimator(ParameterView):
             self.__dict__.update(loaded.__dict__)
             self.history_ = History.from_array(state["history"])
         self.__dict__.update(state["params"])
+        for name, value in self._defaults().items():  # which the pickle of an earlier version may lack
+            self.__dict__.setdefault(name, deepcopy(value))
 
     def _facts(self) -> dict[str, object] | None:
         if not self.__sklearn_is_fitted__():
