@@ -145,6 +145,11 @@ def test_errors(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     command = ("train", str(file), "--model", str(tmp_path / "m.crf"), "--quiet")
     found = run(*command, "--cluster", client.scheduler.address, "--optimizer", "sgd", status=2)
     assert "SGD takes steps along single sequences" in found.stderr
+    for name in ("missing_files", "map_files"):  # it is said before any worker reads
+        monkeypatch.setattr(f"crfkit.distributed.{name}", lambda *_: pytest.fail("files were read"))
+    address = client.scheduler.address
+    found = run(*command, "--cluster", address, "--features", "morphology", status=2)
+    assert "AdaGrad takes steps along single sequences" in found.stderr
     monkeypatch.setattr("crfkit.cli.machines.SECONDS", 0.5)
     found = run(*command, "--cluster", "tcp://127.0.0.1:9", status=2)
     assert "no scheduler has answered there for 0.5 seconds" in found.stderr

@@ -146,6 +146,18 @@ def estimator_of(features: Template | str | None, options: dict[str, Any], clien
     )
 
 
+def check_cluster_optimizer(options: dict[str, Any]) -> None:
+    """Refuse, before anything is read, an optimizer that a cluster does not run: the one asked for, or the preset's.
+
+    Presets that are chosen by the labels have the default one.
+    """
+    from crfkit.distributed import check_optimizer
+    from crfkit.models import CRF
+
+    usual: CRF = CRF(structure_of(options), options["features"], hash_bits=options["hash_bits"])
+    check_optimizer(optimizer_of(options, usual.optimizer))
+
+
 def _dictionary_of(options: dict[str, Any]) -> bool | str | None:
     """The tag dictionary that options ask for; None: that of the preset."""
     asked: bool | None = options["tag_dictionary"]

@@ -30,7 +30,7 @@ from crfkit.cli.constraints import (
 )
 from crfkit.cli.costs import cost_option, margin_option, parse_costs
 from crfkit.cli.dataset_training import train_on_dataset
-from crfkit.cli.estimator import labels_of, new_model
+from crfkit.cli.estimator import check_cluster_optimizer, labels_of, new_model
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.machines import cluster_options, open_cluster
 from crfkit.cli.options import MinCount, decode_option, hash_option, l1_option, model_option, training_options
@@ -170,6 +170,8 @@ def command(files: tuple[Path, ...], model: Path, dev: Path | None, quiet: bool,
     """
     with Display(quiet=quiet) as display, open_cluster(options["cluster"], display) as client:
         file, *others = files
+        if client is not None:
+            check_cluster_optimizer(options)
         if not others and file.is_dir():
             train_on_dataset(file, model, dev, options, display, client)
         elif client is not None and can_read_on_workers(files, options, display, client):

@@ -13,7 +13,7 @@ from crfkit.distributed.errors import (
     WorkersLostError,
     WorkerVersionError,
 )
-from crfkit.distributed.estimator import DistributedCRF
+from crfkit.distributed.estimator import DistributedCRF, check_optimizer
 from crfkit.distributed.fitting import fit
 from crfkit.distributed.prediction import predict
 from crfkit.distributed.worker_files import map_files, missing_files
@@ -28,6 +28,7 @@ __all__ = [
     "WorkerVersionError",
     "WorkersFailedError",
     "WorkersLostError",
+    "check_optimizer",
     "fit",
     "map_files",
     "missing_files",
