@@ -144,6 +144,17 @@ def test_a_column_of_allowed_labels() -> None:
     )
 
 
+def test_labels_that_the_tag_dictionary_excludes_are_counted() -> None:
+    Path("words.txt").write_text("the D\ndog N\nruns V\n\n" * 12)
+    run("train", "words.txt", "--model", "m.crf", "--tag-dictionary", "--quiet")
+    Path("other.txt").write_text("the D\ndog V\nruns V\n\nthe D\ndog N\n")
+    report = run("eval", "m.crf", "other.txt").stdout
+    assert "gold sequences outside the constraints: 1 (50.00%)" in report
+    assert "gold labels that cannot be predicted: 1 (20.00% of tokens)" in report
+    run("train", "words.txt", "--model", "m.crf", "--quiet")
+    assert "cannot be predicted" not in run("eval", "m.crf", "other.txt").stdout
+
+
 @pytest.mark.parametrize(
     ("order", "label_column", "allowed_column"),
     [

@@ -246,6 +246,8 @@ def test_gold_sequences_that_the_model_cannot_give_are_counted() -> None:
     report = evaluate([["NN"], ["VB"], []], [["NN"], ["NN"], []], possible=[True, False, True])
     assert report.n_outside == 1
     assert str(report).splitlines()[2] == "gold sequences outside the constraints: 1 (33.33%)"
+    report = evaluate([["NN", "VB"], ["VB"]], [["NN", "NN"], ["VB"]], possible=[False, True], n_impossible=1)
+    assert str(report).splitlines()[3] == "gold labels that cannot be predicted: 1 (33.33% of tokens)"
     assert evaluate([], [], possible=[]).n_outside == 0
     assert evaluate([["NN"]], [["NN"]]).n_outside is None
     with pytest.raises(ShapeError):

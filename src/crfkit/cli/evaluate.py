@@ -46,9 +46,9 @@ def evaluate(
     """Compare the labels of a file with those that the model gives.
 
     A label that the model does not know is refused; `allow_unknown` counts it as one that the model gets wrong. Where the
-    model or the file has constraints, the sequences are counted whose labels they exclude. `decode` as for `CRF.predict`;
-    expected F1 is that of the whole file. `scored` gets the labels of the
-    file, and the spans of each sequence with their probabilities.
+    model or the file has constraints, a tag dictionary among them, the sequences are counted whose labels they exclude, and
+    the positions whose label they exclude. `decode` as for `CRF.predict`; expected F1 is that of the whole file. `scored`
+    gets the labels of the file, and the spans of each sequence with their probabilities.
     """
     from crfkit.evaluation import evaluate as compare
     from crfkit.structures import Bigrams
@@ -57,11 +57,12 @@ def evaluate(
     gold: list[list[str]] = []
     predicted: list[list[str]] = []
     possible: list[bool] = []
+    n_impossible = 0
     chain = model.structure_.chain
     bigrams = chain.bigrams  # of labels: a structure may have others
     if not isinstance(bigrams, Bigrams) or not chain.constrained:
         bigrams = None
-    constrained = bigrams is not None
+    constrained = bigrams is not None or bool(model.tag_dictionary)
     examples = iter(examples)
     while chunk := list(islice(examples, None if decode == "f1" else BATCH)):
         if not allow_unknown:
@@ -76,10 +77,19 @@ def evaluate(
             if scored is not None:
                 scored[1].extend(model.predict_spans(X, LEAST, allowed=allowed))
         predicted += ([str(label) for label in labels] for labels in found)
-        possible += (is_possible(example, bigrams, known) for example in chunk)
+        if constrained:
+            y = [[known.get(label, label) for label in example.labels or ()] for example in chunk]
+            outside = [int(one.sum()) for one in model.find_impossible(X, y, allowed=allowed)]
+            n_impossible += sum(outside)
+            possible += (
+                not n and is_possible(example, bigrams, known)
+                for n, example in zip(outside, chunk, strict=True)
+            )
     if scored is not None:
         scored[0].extend(gold)
-    return compare(gold, predicted, possible=possible if constrained else None)
+    if not constrained:
+        return compare(gold, predicted)
+    return compare(gold, predicted, possible=possible, n_impossible=n_impossible)
 
 
 def evaluate_parser(parser: "Parser", sentences: "Iterable[Sentence]") -> "TreeReport":

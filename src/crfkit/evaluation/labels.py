@@ -137,6 +137,7 @@ class Evaluation:
     spans: SpanReport | None
     confusion: Confusion
     n_outside: int | None = None  # gold sequences that the model cannot give; None when that was not asked
+    n_impossible: int | None = None  # positions whose gold label it cannot give there
 
     def __str__(self) -> str:
         lines = [
@@ -146,6 +147,11 @@ class Evaluation:
         if self.n_outside is not None:
             share = 100 * self.n_outside / self.n_sequences if self.n_sequences else 0.0
             lines.append(f"gold sequences outside the constraints: {self.n_outside} ({share:.2f}%)")
+        if self.n_impossible is not None:
+            share = 100 * self.n_impossible / self.n_positions if self.n_positions else 0.0
+            lines.append(
+                f"gold labels that cannot be predicted: {self.n_impossible} ({share:.2f}% of tokens)"
+            )
         if self.spans is not None:
             lines.append(str(self.spans))
         errors = self.confusion.errors(10)
@@ -160,10 +166,12 @@ def evaluate(
     predicted: Sequence[Labels],
     scheme: str | None = None,
     possible: Sequence[bool] | None = None,
+    n_impossible: int | None = None,
 ) -> Evaluation:
     """Accuracy, spans and confusions at once; without a scheme, spans are reported if the labels have one.
 
-    `possible[n]` says whether the model that predicted could have given `gold[n]` at all.
+    `possible[n]` says whether the model that predicted could have given `gold[n]` at all, `n_impossible` at how many
+    positions it could not have given the label, whatever the others are.
     """
     _check(gold, predicted)
     if possible is not None and len(possible) != len(gold):
@@ -178,6 +186,7 @@ def evaluate(
         spans=None if scheme is None else span_report(gold, predicted, scheme),
         confusion=confusion(gold, predicted),
         n_outside=None if possible is None else sum(not one for one in possible),
+        n_impossible=n_impossible,
     )
 
 

@@ -1,16 +1,14 @@
 """What training fixes besides the weights: labels, constraints, and potentials, which say which weight scores what."""
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Float64s, Int32s, offsets
-from crfkit.errors import InputError, reword
-from crfkit.evaluation import MetricFunction, as_score, metric_for, read_metric
+from crfkit.arrays import Bools, Float64s, Int32s, offsets
+from crfkit.errors import InputError, UnsupportedError
+from crfkit.evaluation import MetricFunction, metric_for
 from crfkit.features import (
     Annotation,
     Dataset,
@@ -23,10 +21,9 @@ from crfkit.features import (
 )
 from crfkit.inference import Answerer
 from crfkit.lazy import lazy_property
-from crfkit.models.constraints import check_possible, trained_bigrams, trained_chain
+from crfkit.models.constraints import check_possible, find_impossible, trained_bigrams, trained_chain
 from crfkit.models.files.crf_file import Contents
 from crfkit.models.potentials import FeaturePotentials
-from crfkit.models.warning_types import UnknownLabels
 from crfkit.structures import Bigrams, Chain, SequenceStructure
 
 
@@ -156,44 +153,16 @@ class ChainModel:
             check_possible(self.chain, dataset.sequence_ptr, dataset.allowed)
         return self.potentials.design(dataset, n_threads, asked_often=asked_often)
 
+    def find_impossible(self, y: Any, dataset: Dataset) -> list[Bools]:
+        """The positions [T] of each sequence whose right label no output has there."""
+        if not self.potentials.labels_positions:
+            raise UnsupportedError("outputs are paths of word lattices, whose positions have no labels")
+        gold, ptr = check_lists(y, dataset.sequence_ptr), dataset.sequence_ptr
+        return find_impossible(self.chain, self.labels, gold, ptr, dataset.allowed)
+
     def answerer(self, weights: Float64s) -> Answerer:
         """What answers questions, with weights [D]."""
         return self.potentials.answerer(weights)
-
-    def dev_score(
-        self, X: Any, y: Any, allowed: Any, *, metric: str | MetricFunction | None, n_threads: int
-    ) -> Callable[[Float64s], float]:
-        """The score on held-out data as a function of the weights."""
-        try:
-            dataset = self.encode(X, allowed, n_threads)
-        except InputError as error:
-            raise reword(error, f"dev {error}") from None
-        gold = self.read_gold(y, dataset, "dev ")
-        if self.potentials.labels_positions:
-            check_possible(self.chain, dataset.sequence_ptr, dataset.allowed, "dev ")
-            self._warn_of_unknown(gold)
-        design = self.design(dataset, n_threads, asked_often=True)
-        figure = self.figure(read_metric(metric), gold)
-
-        def score(weights: Float64s) -> float:
-            try:
-                ids = self.answerer(weights).decode(design, n_threads)
-            except ValueError as error:  # the structure has no label sequence for one of them
-                raise reword(error, f"dev {error}") from None
-            return as_score(figure(gold, self.convert_outputs(self.decode(ids, dataset), dataset)))
-
-        return score
-
-    def _warn_of_unknown(self, gold: list[Any]) -> None:
-        unknown = list(self.labels.unknown_in(gold))
-        if unknown:
-            n, i, label = unknown[0]
-            warnings.warn(
-                f"dev sequence {n}, position {i}: the label {label!r} does not occur in training; "
-                f"such labels count as errors, at {len(unknown):,} position{'s' * (len(unknown) > 1)}",
-                UnknownLabels,
-                stacklevel=7,
-            )
 
 
 def _describe_features(model: ChainModel) -> str:

@@ -184,6 +184,28 @@ def check_possible(chain: Chain, ptr: Int64s, allowed: AllowedLabels | None = No
             raise ImpossibleSequenceError(f"{which}sequence {n}: {reason}", n, reason) from None
 
 
+def find_impossible(
+    chain: Chain, labels: Labels, gold: Sequence[Any], ptr: Int64s, allowed: AllowedLabels | None
+) -> list[Bools]:
+    """The positions [T] of each sequence whose right label no output within bigrams and allowed labels has there.
+
+    Of a set of labels, none of them; never where the label is None. Labels that are not known are impossible.
+    """
+    check_possible(chain, ptr, allowed)
+    ids = {label: i for i, label in enumerate(labels.classes)}
+    found = []
+    for entries, (begin, end) in zip(gold, pairwise(ptr.tolist()), strict=True):
+        within = None if allowed is None else allowed.between(begin, end)
+        possible = chain.possible_labels(end - begin, len(ids), within)  # [T, L]
+        impossible = np.zeros(end - begin, np.bool_)
+        for i, entry in enumerate(entries):
+            named = entry if isinstance(entry, set | frozenset) else {entry}
+            known = [ids[label] for label in named if label in ids]
+            impossible[i] = entry is not None and not possible[i, known].any()
+        found.append(impossible)
+    return found
+
+
 def trained_bigrams(labels: Labels, ids: tuple[Int32s, Int32s] | None) -> Bigrams | None:
     """The bigrams of a trained model."""
     return None if ids is None else Bigrams.from_ids(labels.classes, *ids)

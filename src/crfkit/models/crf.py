@@ -212,7 +212,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         many times. `allowed` has, for each sequence, None or a list with the labels allowed at each position (None: all): no
         others exist. X may be what `crfkit.data.from_frame` makes of a data frame, which has y and weights, or the
         `crfkit.features.ColumnRows` of a file with a label column, which have y; so may `dev`.
-        With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` are kept: F1 of spans where
+        With a `dev` set (X, y) or (X, y, allowed), the weights with the highest `metric` of what `predict` gives are kept:
+        F1 of spans where
         the labels are those of spans, otherwise accuracy, or what is given, a name ("accuracy", "sequence_accuracy", "f1",
         "precision", "recall") or a function of gold and predicted labels (NaN is lower than any number). `patience`
         iterations without a higher one end training (not while it has been 0 from the start on). `callback` sees

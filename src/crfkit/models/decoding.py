@@ -9,6 +9,7 @@ The last three choose part by part, so what they choose may be no label sequence
 the existing one with the highest sum of marginals, or its best one.
 """
 
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,9 +17,12 @@ import numpy as np
 
 from crfkit.arrays import Bools, Float64s, Int32s
 from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.evaluation import scheme_of
 from crfkit.inference import ChainBatch
+from crfkit.models.checks import check_model_decoding
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.span_questions import find_spans
+from crfkit.optimizers import AUTO
 from crfkit.structures import Span, SpanLabels, segment_labels
 
 DECODINGS = ("viterbi", "marginal", "f1", "spans")
@@ -29,6 +33,14 @@ def check_decoding(decode: object) -> None:
     """Refuse what is no decoding of label sequences."""
     if decode not in DECODINGS:
         raise ArgumentError(f"decode is {decode!r}, expected {', '.join(map(repr, DECODINGS))}")
+
+
+def find_decoding(decode: str, classes: Sequence[Hashable]) -> str:
+    """The decoding of a model with these labels: "auto" is "spans" where they are those of spans, otherwise "viterbi"."""
+    check_model_decoding(decode)
+    if decode != AUTO:
+        return decode
+    return "viterbi" if scheme_of(classes) is None else "spans"
 
 
 def decode_labels(ask: EncodedInput, decode: str, spans: SpanLabels | None) -> list[list[Any]]:

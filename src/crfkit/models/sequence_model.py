@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s
+from crfkit.arrays import Bools, Float64s
 from crfkit.counts import check_count
 from crfkit.data import SequenceFrame
-from crfkit.evaluation import MetricFunction, as_score, read_metric, scheme_of
+from crfkit.evaluation import MetricFunction, as_score, read_metric
 from crfkit.features import Encoder, FeatureMap
 from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
-from crfkit.models.checks import check_model_decoding, count_threads, make_generator, read_sample_weight
-from crfkit.models.decoding import SPAN_DECODINGS, check_decoding, decode_labels
+from crfkit.models.checks import count_threads, make_generator, read_sample_weight
+from crfkit.models.decoding import SPAN_DECODINGS, check_decoding, decode_labels, find_decoding
 from crfkit.models.encoded_input import EncodedInput
 from crfkit.models.estimator import Estimator
 from crfkit.models.explanations import Explanation
@@ -26,7 +26,6 @@ from crfkit.models.frame_input import read_examples, read_positions
 from crfkit.models.kinds import kind_of
 from crfkit.models.settings import RandomState
 from crfkit.models.span_questions import find_spans
-from crfkit.optimizers import AUTO
 from crfkit.structures import SequenceStructure, Span, SpanLabels, Threshold
 
 if TYPE_CHECKING:
@@ -69,10 +68,7 @@ class SequenceModel(Estimator, Generic[Label]):
     @property
     def decode_(self) -> str:
         """How `predict` chooses labels where `decode` is not given: "viterbi" or "spans"; `decode` is this, or "auto"."""
-        check_model_decoding(self.decode)
-        if self.decode != AUTO:
-            return self.decode
-        return "viterbi" if scheme_of(self.classes_) is None else "spans"
+        return find_decoding(self.decode, self.classes_)
 
     @property
     def n_features_(self) -> int:
@@ -206,6 +202,21 @@ class SequenceModel(Estimator, Generic[Label]):
                 ask.design, annotation.labels, annotation.sets, ask.n_threads
             )
         return np.minimum(log_z_gold - log_z, 0.0)
+
+    def find_impossible(
+        self, X: Sequences, y: Sequence[Any] | None = None, *, allowed: Allowed = None
+    ) -> list[Bools]:
+        """The positions whose right label the model can never predict: bool[T] for each sequence.
+
+        These are labels that `allowed`, the tag dictionary or the bigrams of the model exclude there, and those that it does
+        not know. Of a set of labels all must be excluded; None never is.
+        """
+        X, y, _ = read_examples(X, y, None, as_text=self._reads_text())
+        X, y = self._read_labels(X, y)
+        model = self._get_model()
+        positions = read_positions(X, as_text=self._reads_text())
+        dataset = model.encode(positions, allowed, count_threads(self.n_threads))
+        return model.find_impossible(y, dataset)
 
     def explain(
         self,

@@ -21,6 +21,7 @@ from crfkit.models.kinds.patterns import PatternPotentials
 from crfkit.models.patterns.choice import Limits, choose_candidates
 from crfkit.models.patterns.samples import candidate_counts, label_sequences
 from crfkit.models.training.crf_task import CRFTask
+from crfkit.models.training.dev_score import make_dev_score
 from crfkit.models.training.held_out import log_likelihood
 from crfkit.models.training.interruption import terminable
 from crfkit.models.training.progress import Progress, ProgressCallback
@@ -112,7 +113,7 @@ def _run_rounds(task: CRFTask, plan: ChainPlan) -> _Rounds:
     still = replace(plan, dev=None, metric=None, patience=None, callback=watcher)
     texts: list[str] = []
     trained = train(_add_patterns(task, texts), still)
-    rounds = [_measure(trained, [], 0, plan, n_threads)]
+    rounds = [_measure(trained, [], 0, plan, task.settings.decode, n_threads)]
     best, kept, idle = trained, texts, 0
     while idle < growth.patience and not watcher.has_ended(trained):
         if plan.time_budget is not None and 2 * (perf_counter() - begin) > plan.time_budget:
@@ -128,7 +129,7 @@ def _run_rounds(task: CRFTask, plan: ChainPlan) -> _Rounds:
         start = Weighted(trained.model, trained.weights)
         watcher.begin()
         trained = train(_add_patterns(task, texts), replace(still, start=start))
-        rounds.append(_measure(trained, joined, len(texts), plan, n_threads))
+        rounds.append(_measure(trained, joined, len(texts), plan, task.settings.decode, n_threads))
         if rounds[-1].log_likelihood > max(earlier.log_likelihood for earlier in rounds[:-1]):
             best, kept, idle = trained, texts, 0
         else:
@@ -165,11 +166,16 @@ class _Settled:
 
 
 def _measure(
-    trained: Trained[ChainModel], joined: Sequence[str], n_patterns: int, plan: ChainPlan, n_threads: int
+    trained: Trained[ChainModel],
+    joined: Sequence[str],
+    n_patterns: int,
+    plan: ChainPlan,
+    decode: str,
+    n_threads: int,
 ) -> GrowthRound:
     model, weights = trained.model, trained.weights
-    X, y, allowed = (*plan.dev, None)[:3]
-    score = model.dev_score(X, y, allowed, metric=plan.metric, n_threads=n_threads)
+    X, _, allowed = (*plan.dev, None)[:3]
+    score = make_dev_score(model, plan.dev, metric=plan.metric, decode=decode, n_threads=n_threads)
     n_states = _mean_states(model, X, allowed, n_threads)
     likelihood = log_likelihood(trained, plan.dev, n_threads)
     return GrowthRound(tuple(joined), n_patterns, n_states, score(weights), likelihood)

@@ -27,9 +27,11 @@ from crfkit.features import (
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import check_dev, check_optimizer, read_sample_weight
 from crfkit.models.constraints import warn_of_skipped, without_labels
+from crfkit.models.decoding import find_decoding
 from crfkit.models.potentials import FeaturePotentials, TrainingData
 from crfkit.models.settings import CRFSettings
 from crfkit.models.training.data_warnings import warn_of_training_data
+from crfkit.models.training.dev_score import make_dev_score
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
 from crfkit.models.training.merged_objective import choose_objective
 from crfkit.models.training.progress import count_of
@@ -160,13 +162,18 @@ class EncodedChains(ABC):
         """The score of weights on held-out data, if there are such."""
         if self.dev is None:
             return None
-        return self.model.dev_score(*(*self.dev, None)[:3], metric=self.metric, n_threads=n_threads)
+        return make_dev_score(
+            self.model, self.dev, metric=self.metric, decode=self.settings.decode, n_threads=n_threads
+        )
 
     def _dev_fingerprint(self) -> dict[str, str]:
         dev = self.dev
+        if dev is None:
+            return {"dev": "none", "dev data": "none"}
         return {
-            "dev": "none" if dev is None else f"{len(dev[1])} sequences",
-            "dev data": "none" if dev is None else _dev_fingerprint(self.model, *dev),
+            "dev": f"{len(dev[1])} sequences",
+            "dev data": _dev_fingerprint(self.model, *dev),
+            "decode": repr(find_decoding(self.settings.decode, self.model.labels.classes)),  # of the dev set
         }
 
 
