@@ -1,11 +1,14 @@
 """`python -m benchmarks.chinese_names`: persons, places and organisations of MSRA, with words and lists of packages.
 
 A chain over characters that reads, beside characters and pairs of them: the most probable cut into words by jieba's
-dictionary (place in the word, part of speech, the word and its neighbours), Brown clusters of these words, learnt from the
-training sentences, the gazetteers of places and organisations, and surnames (Faker). Labels are written as IOBES. After
-that, a name of several characters that is found somewhere is also found where its characters occur outside of names, in
-sentences nearby ("repeated"). `--held-out` tests on the last sentences of the training data; uses of the test file are
-logged.
+dictionary (place in the word, part of speech, the word and its neighbours), Brown clusters of these words and of the
+characters, learnt from the training sentences, the gazetteers of places and organisations, surnames (Faker), and the names
+of training sentences far away. Labels are written as IOBES. A second chain reads, beside all that, what the first one
+finds: its labels, and the names that it finds in sentences nearby; for training, each third of the training sentences is
+labelled by a chain that learnt from the others. After that, a name of several characters that is found somewhere is also
+found where its characters occur outside of names ("repeated"). `--held-out` tests on every tenth block of the training
+sentences, whose text has as many pairs and triples of characters in common with the rest as the test file has; uses of the
+test file are logged.
 """
 
 from __future__ import annotations
@@ -18,21 +21,24 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.chinese_words import WordCutter, character_rows, surnames
 from benchmarks.gazetteers import read_list
+from benchmarks.known_names import NEAR, FoundNames, KnownNames
 from benchmarks.machine import machine
 from benchmarks.memory import peak_mb
 from benchmarks.msra import TEST, Corpus
 from benchmarks.name_types import ORGANISATION, without_marks
 from benchmarks.use_log import log_test
-from crfkit import CRF, AdaGrad, Clusters, Lexicon
+from crfkit import CRF, AdaGrad, Lexicon
 from crfkit.evaluation import SpanReport, span_report, spans
 from crfkit.features import Resource, learn_clusters
 from crfkit.structures import segment_labels
 
 ITERATIONS = 5  # passes over the training sentences
 CLASSES = 500
-LAST = 4_000  # sentences that are held out
-NEAR = 100  # sentences on each side in which a name is looked for again
-QUICK = 300
+CHARACTER_CLASSES = 200
+BLOCK = 500  # neighbouring sentences that are held out, or labelled by one chain, together
+FOLDS = 3  # of the training sentences, for the second chain
+QUICK = 2_000
+WAYS = {"best labels": "viterbi", "likely spans": "spans", "highest expected F1": "f1"}
 L2 = {"default": 2.0, "character": 0.3}
 
 Rows = list[list[tuple[str, ...]]]
@@ -80,9 +86,45 @@ def _lists(lexicon: Lexicon) -> Iterator[str]:
         yield f"{one}|place=%in[0,0,lists,{one}]|%x[0,1]"
 
 
-def template(lexicon: Lexicon) -> str:
-    """All lines."""
-    return "\n".join([*_characters(), *_words(), *_clusters("brown"), *_lists(lexicon), "B"])
+def _character_clusters(name: str) -> Iterator[str]:
+    """Lines for clusters of the characters around."""
+    for length in (4, 7, 20):
+        one = {at: f"%cluster[{at},0,{name},{length}]" for at in range(-2, 3)}
+        for first, last in (*((at, at) for at in one), (-1, 0), (0, 1), (-1, 1)):
+            part = "|".join(one[at] for at in range(first, last + 1))
+            yield f"{name}{length}[{first},{last}]={part}"
+
+
+def _names(name: str, column: int) -> Iterator[str]:
+    """Lines for a column of names known from elsewhere."""
+    for at in range(-1, 2):
+        yield f"{name}[{at}]=%x[{at},{column}]"
+    yield f"{name}[-1,0]=%x[-1,{column}]|%x[0,{column}]"
+    yield f"{name}[0,1]=%x[0,{column}]|%x[1,{column}]"
+    yield f"{name}|place=%x[0,{column}]|%x[0,1]"
+    yield f"{name}|character=%x[0,{column}]|%x[0,0]"
+
+
+def _found() -> Iterator[str]:
+    """Lines for what the first chain found."""
+    yield from _names("near", 8)
+    yield "near|known=%x[0,8]|%x[0,7]"
+    for at in range(-1, 2):
+        yield f"nearest[{at}]=%x[{at},9]"
+        yield f"same[{at}]=%x[{at},10]"
+    yield "same|place=%x[0,10]|%x[0,1]|%x[1,1]"
+    yield "same|character[1]=%x[0,10]|%x[1,0]"
+    for at in range(-2, 3):
+        yield f"label[{at}]=%x[{at},11]"
+    yield "label[-1,1]=%x[-1,11]|%x[0,11]|%x[1,11]"
+    yield "label|character=%x[0,11]|%x[0,0]"
+
+
+def template(lexicon: Lexicon, *, second: bool) -> str:
+    """All lines; those of the second chain read more columns."""
+    lines = [*_characters(), *_words(), *_clusters("brown"), *_character_clusters("letters")]
+    lines += [*_lists(lexicon), *_names("known", 7)]
+    return "\n".join([*lines, *(_found() if second else ()), "B"])
 
 
 def gazetteer() -> Lexicon:
@@ -97,10 +139,82 @@ def gazetteer() -> Lexicon:
     return Lexicon.build(lists, split=list)
 
 
-def learned_clusters(rows: Rows) -> Clusters:
-    """Of the words of the training sentences."""
-    texts = [[row[3] for row in x if row[1][0] in "BS"] for x in rows]
-    return learn_clusters(texts, CLASSES, min_count=3)
+def learned_clusters(rows: Rows) -> dict[str, Resource]:
+    """Of the words and of the characters of the training sentences."""
+    words = [[row[3] for row in x if row[1][0] in "BS"] for x in rows]
+    characters = [[row[0] for row in x] for x in rows]
+    return {
+        "brown": learn_clusters(words, CLASSES, min_count=3),
+        "letters": learn_clusters(characters, CHARACTER_CLASSES, min_count=5),
+    }
+
+
+class Tagger:
+    """Both chains."""
+
+    def __init__(self, train: Corpus, l2: dict[str, float], iterations: int) -> None:
+        """Train them."""
+        self._l2, self._iterations = l2, iterations
+        self._cutter, self._surnames = WordCutter.read(), surnames()
+        self._lists = gazetteer()
+        labels = [without_marks(some) for some in train.types]
+        self._known = KnownNames(train.texts, labels)
+        X = self._rows(train.texts, train=True)
+        self._resources: dict[str, Resource] = {"lists": self._lists, **learned_clusters(X)}
+        found: list[list[str]] = [[] for _ in X]
+        for fold in range(FOLDS):
+            inside = [n for n in range(len(X)) if n // BLOCK % FOLDS == fold]
+            outside = [n for n in range(len(X)) if n // BLOCK % FOLDS != fold]
+            chain = self._train([X[n] for n in outside], [train.types[n] for n in outside], second=False)
+            for n, some in zip(inside, _labels(chain, [X[n] for n in inside], "spans"), strict=True):
+                found[n] = some
+        self.first = self._train(X, train.types, second=False)
+        self.second = self._train(with_found(X, train.texts, found), train.types, second=True)
+
+    def _rows(self, texts: Sequence[str], *, train: bool) -> Rows:
+        rows = []
+        for n, text in enumerate(texts):
+            known = self._known.column(text, n if train else None)
+            words = character_rows(text, self._cutter.cut(text), self._surnames)
+            rows.append([(*row, name) for row, name in zip(words, known, strict=True)])
+        return rows
+
+    def _train(self, X: Rows, y: list[list[str]], *, second: bool) -> CRF:
+        began = time.process_time()
+        crf = CRF(
+            features=template(self._lists, second=second),
+            optimizer=AdaGrad(max_iterations=self._iterations, rate=0.1),
+            l2=self._l2,
+            min_count=2,
+            resources=self._resources,
+            n_threads=1,
+        ).fit(X, y)
+        print(f"trained: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
+        return crf
+
+    def predict(self, texts: Sequence[str]) -> Iterator[tuple[str, list[list[str]]]]:
+        """The names of the sentences of a file, in several ways: what it is called, and IOBES labels."""
+        X = self._rows(texts, train=False)
+        found = _labels(self.first, X, "spans")
+        yield "first chain, likely spans", found
+        X = with_found(X, texts, found)
+        for name, decode in WAYS.items():
+            labels = _labels(self.second, X, decode)
+            yield name, labels
+            yield f"{name}, repeated", repeated(texts, labels)
+
+
+def with_found(X: Rows, texts: Sequence[str], found: Sequence[Sequence[str]]) -> Rows:
+    """Rows with columns for what the first chain found."""
+    names = FoundNames(texts, found)
+    return [
+        [(*row, *near, label) for row, near, label in zip(x, names.columns(n), labels, strict=True)]
+        for n, (x, labels) in enumerate(zip(X, found, strict=True))
+    ]
+
+
+def _labels(chain: CRF, X: Rows, decode: str) -> list[list[str]]:
+    return [without_marks(labels) for labels in chain.predict(X, decode=decode)]
 
 
 def repeated(texts: Sequence[str], labels: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -144,33 +258,16 @@ def row(name: str, report: SpanReport) -> str:
 def measure(train: Corpus, test: Corpus, l2: dict[str, float], iterations: int, asked: str | None) -> None:
     """Train and test, and print a row for each way to decode."""
     began = time.process_time()
-    cutter, known = WordCutter.read(), surnames()
-    X, X_test = (
-        [character_rows(text, cutter.cut(text), known) for text in part.texts] for part in (train, test)
-    )
-    lists = gazetteer()
-    resources: dict[str, Resource] = {"lists": lists, "brown": learned_clusters(X)}
-    print(f"features: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
-    crf = CRF(
-        features=template(lists),
-        optimizer=AdaGrad(max_iterations=iterations, rate=0.1),
-        l2=l2,
-        min_count=2,
-        resources=resources,
-        n_threads=1,
-    )
-    crf.fit(X, train.types)
-    print(f"trained: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
+    tagger = Tagger(train, l2, iterations)
+    print(f"both chains: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
     gold = [without_marks(labels) for labels in test.types]
     print("| | precision, % | recall, % | F1, % | persons | places | organisations |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for name, decode in (("best labels", "viterbi"), ("highest expected F1", "f1")):
-        found = [without_marks(labels) for labels in crf.predict(X_test, decode=decode)]
-        for what, labels in ((name, found), (f"{name}, repeated", repeated(test.texts, found))):
-            report = span_report(gold, labels, "IOBES")
-            print(row(what, report), flush=True)
-            if asked is not None:
-                log_test(asked, f"chinese_names, {what}", report.overall.f1)
+    for name, labels in tagger.predict(test.texts):
+        report = span_report(gold, labels, "IOBES")
+        print(row(name, report), flush=True)
+        if asked is not None:
+            log_test(asked, f"chinese_names, {name}", report.overall.f1)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -179,23 +276,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m benchmarks.chinese_names", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--quick", action="store_true", help="a smoke test on a part of the data")
-    parser.add_argument(
-        "--held-out", action="store_true", help=f"test on the last {LAST:,} training sentences"
-    )
-    parser.add_argument("--share", type=int, help="only so many training sentences, the first ones")
+    parser.add_argument("--held-out", action="store_true", help="test on every tenth block of training data")
     parser.add_argument("--l2", type=float, default=L2["default"], help="penalty of all but characters")
     parser.add_argument("--character-l2", type=float, default=L2["character"], help="penalty of characters")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     given = parser.parse_args(arguments)
-    share = QUICK if given.quick else given.share
-    train = Corpus.read("msra_train.txt", share if given.quick else None)
+    train = Corpus.read("msra_train.txt", QUICK if given.quick else None)
     if given.held_out or given.quick:
-        n = len(train.texts) - (QUICK // 3 if given.quick else LAST)
-        test = train.part(range(n, len(train.texts)))
-        train = train.part(range(n if share is None else min(n, share)))
+        block = QUICK // 20 if given.quick else BLOCK
+        held = [n // block % 10 == 9 for n in range(len(train.texts))]
+        test = train.part([n for n, out in enumerate(held) if out])
+        train = train.part([n for n, out in enumerate(held) if not out])
     else:
         test = Corpus.read("msra_test.txt", None)
-        train = train.part(range(share or len(train.texts)))
     print(" ".join(f"{key} {value}" for key, value in machine().items()))
     print(f"{len(train.texts):,} sentences to learn from, {len(test.texts):,} to test on")
     asked = None if given.held_out or given.quick else TEST
