@@ -5,10 +5,9 @@ dictionary (place in the word, part of speech, the word and its neighbours), Bro
 characters, learnt from the training sentences, the gazetteers of places and organisations, surnames (Faker), and the names
 of training sentences far away. Labels are written as IOBES. A second chain reads, beside all that, what the first one
 finds: its labels, and the names that it finds in sentences nearby; for training, each third of the training sentences is
-labelled by a chain that learnt from the others. After that, a name of several characters that is found somewhere is also
-found where its characters occur outside of names ("repeated"). `--held-out` tests on every tenth block of the training
-sentences, whose text has as many pairs and triples of characters in common with the rest as the test file has; uses of the
-test file are logged.
+labelled by a chain that learnt from the others. `--held-out` tests on every tenth block of the training sentences, whose
+text has about as many pairs and triples of characters in common with the rest as the test file has; uses of the test file
+are logged.
 """
 
 from __future__ import annotations
@@ -16,21 +15,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from benchmarks.chinese_words import WordCutter, character_rows, surnames
 from benchmarks.gazetteers import read_list
-from benchmarks.known_names import NEAR, FoundNames, KnownNames
+from benchmarks.known_names import FoundNames, KnownNames
 from benchmarks.machine import machine
 from benchmarks.memory import peak_mb
 from benchmarks.msra import TEST, Corpus
-from benchmarks.name_types import ORGANISATION, without_marks
+from benchmarks.name_types import without_marks
 from benchmarks.use_log import log_test
 from crfkit import CRF, AdaGrad, Lexicon
-from crfkit.evaluation import SpanReport, span_report, spans
+from crfkit.evaluation import SpanReport, span_report
 from crfkit.features import Resource, learn_clusters
-from crfkit.structures import segment_labels
 
 ITERATIONS = 5  # passes over the training sentences
 CLASSES = 500
@@ -199,9 +196,7 @@ class Tagger:
         yield "first chain, likely spans", found
         X = with_found(X, texts, found)
         for name, decode in WAYS.items():
-            labels = _labels(self.second, X, decode)
-            yield name, labels
-            yield f"{name}, repeated", repeated(texts, labels)
+            yield name, _labels(self.second, X, decode)
 
 
 def with_found(X: Rows, texts: Sequence[str], found: Sequence[Sequence[str]]) -> Rows:
@@ -215,32 +210,6 @@ def with_found(X: Rows, texts: Sequence[str], found: Sequence[Sequence[str]]) ->
 
 def _labels(chain: CRF, X: Rows, decode: str) -> list[list[str]]:
     return [without_marks(labels) for labels in chain.predict(X, decode=decode)]
-
-
-def repeated(texts: Sequence[str], labels: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Names found again where their characters are outside of names, in sentences nearby.
-
-    Persons and places of three characters or more count, with the type that they have most often nearby.
-    """
-    places = defaultdict[str, list[tuple[int, str]]](list)
-    for n, (text, found) in enumerate(zip(texts, labels, strict=True)):
-        for span in spans(found, "IOBES"):
-            if span.end - span.start > 2 and span.label != ORGANISATION:
-                places[text[span.start : span.end]].append((n, span.label))
-    longest = max(map(len, places), default=0)
-    changed = []
-    for n, (text, found) in enumerate(zip(texts, labels, strict=True)):
-        new = list(found)
-        for start in range(len(text)):
-            for end in range(min(len(text), start + longest), start + 2, -1):
-                if text[start:end] not in places or any(label != "O" for label in new[start:end]):
-                    continue
-                types = Counter(label for m, label in places[text[start:end]] if abs(m - n) <= NEAR)
-                if types:
-                    kind = types.most_common(1)[0][0]
-                    new[start:end] = map(str, segment_labels(kind, end - start, "iobes"))
-        changed.append(new)
-    return changed
 
 
 def row(name: str, report: SpanReport) -> str:

@@ -51,7 +51,7 @@ PACKAGE_CLUSTERS = {"spanish": ("es",), "dutch": ("de", "en")}
 AROUND = "".join(
     f"near=%lower[{row},0]\n" for row in (*range(-10, 0), *range(1, 11))
 )  # lines beside those of the preset
-L2 = {"default": 1.0, "near": 10.0}
+L2 = {"default": 1.0, "near": 5.0}
 DECODINGS = ("viterbi", "spans", "f1")
 _LISTS = ("lexicons", "people", "regions", "words", "forms")
 VARIANTS: dict[str, tuple[str, ...]] = {
