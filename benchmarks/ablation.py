@@ -290,6 +290,7 @@ EXTRAS = {
     "suffix3|lower[1]=%lower_suffix[0,0,3]|%lower[1,0]\n",
     "suffix22": "suffix2[-1]|suffix2=%lower_suffix[-1,0,2]|%lower_suffix[0,0,2]\n"
     "suffix2|suffix2[1]=%lower_suffix[0,0,2]|%lower_suffix[1,0,2]\n",
+    "suffix_1": "".join(_affixes("lower_suffix", row, (2, 3)) for row in (-1, 1)),
     "suffix_around": "suffix2[-1]|suffix2[1]=%lower_suffix[-1,0,2]|%lower_suffix[1,0,2]\n",
     "suffix_left": "suffix2[-2]|suffix2[-1]=%lower_suffix[-2,0,2]|%lower_suffix[-1,0,2]\n"
     "suffix2[1]|suffix2[2]=%lower_suffix[1,0,2]|%lower_suffix[2,0,2]\n",

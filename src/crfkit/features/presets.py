@@ -90,12 +90,6 @@ lower|lower[1]=%lower[0,0]|%lower[1,0]
 {_each("prefixN=%lower_prefix[0,0,N]", range(1, 5))}
 {_each("suffixN=%lower_suffix[0,0,N]", range(1, 6))}
 
-# How the neighbours end.
-suffix2[-1]=%lower_suffix[-1,0,2]
-suffix3[-1]=%lower_suffix[-1,0,3]
-suffix2[1]=%lower_suffix[1,0,2]
-suffix3[1]=%lower_suffix[1,0,3]
-
 # Capitals, digits and punctuation.
 digits=%digits[0,0]
 short_shape=%short_shape[0,0]
