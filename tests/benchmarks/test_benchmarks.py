@@ -196,7 +196,7 @@ def test_edits_of_templates_and_settings() -> None:
     assert "near=" not in text
     assert "shape=%shape[0,0]\n" in text
     assert (crf.l2, crf.optimizer) == ({"default": 1.0}, SGD(max_iterations=3))
-    crf = ablation.new_model("pos", "affixes?10 ~prefix l2=2")
+    crf = ablation.new_model("pos", "affixes?10 ~prefix +suffix_1 l2=2")
     text = template_of(crf)
     assert "suffix3=%lower_suffix[0,0,3]|%rare[0,0,10]\nsuffix4=" in text
     assert "prefix2=" not in text

@@ -103,7 +103,7 @@ def test_models_and_files(tmp_path: Path) -> None:
         ArgumentError, match="tag_dictionary is 'forms', expected True, 'related', None, False or"
     ):
         CRF(tag_dictionary="forms").fit(X, y)
-    with pytest.raises(ArgumentError, match="related is -1, expected a whole number from 0"):
+    with pytest.raises(ArgumentError, match="related is -1, expected a whole number of at least 0"):
         TagDictionary.from_data(X, y, related=-1)
 
 
