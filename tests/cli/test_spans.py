@@ -64,7 +64,8 @@ def test_the_output_file_and_allowed_labels(chunker: str) -> None:
 
 
 def test_options_that_do_not_go_together(chunker: str) -> None:
-    assert "--threshold" in complaint("tag", chunker, "-", "--threshold", "0.3", text=TEXT)
+    for threshold in ("0.3", "0"):
+        assert "--threshold" in complaint("tag", chunker, "-", "--threshold", threshold, text=TEXT)
     assert "--json" in complaint("tag", chunker, "-", "--json", text=TEXT)
     assert "--nbest" in complaint("tag", chunker, "-", "--spans", "--nbest", "2", text=TEXT)
     assert "--format" in complaint("tag", chunker, "-", "--spans", "--format", "columns", text=TEXT)
