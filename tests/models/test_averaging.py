@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, Chain, Patterns, Segments
+from crfkit import CRF, Bigrams, Chain, Patterns, Segments, TagDictionary
 from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
 from crfkit.models import average_models
 from tests.models.test_costs import corpus
@@ -103,6 +103,9 @@ def test_what_has_no_mean() -> None:
         average_models([model, model], [1.0])
     with pytest.raises(ArgumentError, match="expected numbers that sum up to 1"):
         average_models([model, model], [1.0, 1.0])
+    for bad in (["a", "b"], [[1.0], [0.0, 1.0]], object()):
+        with pytest.raises(ArgumentError, match="expected one number for each model"):
+            average_models([model, model], bad)  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match="the models have different weights"):
         average_models([model, CRF(Segments()).fit(X, y)])
 
@@ -116,3 +119,29 @@ def test_templates_that_name_other_features_alike_have_no_mean() -> None:
     ]
     with pytest.raises(UnsupportedError, match="templates"):
         average_models(models)
+
+
+def test_constraints_that_differ_have_no_mean() -> None:
+    """With the same weights: what words may be, what labels consist of, and which labels follow each other."""
+    X, y = [[("a",), ("b",)]] * 2, [["A", "B"]] * 2
+    words = {"a": ["A"], "b": ["A", "B"]}
+    dictionaries = [
+        TagDictionary.from_lexicon(lexicon, ending_length=0) for lexicon in (words, words | {"a": ["B"]})
+    ]
+    one, other, free = (CRF(features="w=%x[0,0]", tag_dictionary=d).fit(X, y) for d in (*dictionaries, False))
+    for models in ([one, other], [one, free], [free, one]):
+        with pytest.raises(UnsupportedError, match="tag dictionaries"):
+            average_models(models)
+    assert average_models([one, one]).tag_dictionary
+    facets = [{"A": {"x": "1"}, "B": {"x": "2"}}, {"A": {"x": "2"}, "B": {"x": "1"}}]
+    with pytest.raises(UnsupportedError, match="facets"):
+        average_models([CRF(facets=f, all_possible_states=True).fit(X, y) for f in facets])
+
+
+def test_bigrams_of_one_model_do_not_bind_the_mean() -> None:
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["A", "B"], ["B", "A"]]
+    observed = CRF(Chain(bigrams="observed")).fit(X, y)
+    every = CRF(Chain(bigrams=Bigrams.observed([*y, ["A", "A"]]))).fit(X, y)
+    for models in ([observed, every], [every, observed]):
+        mean = average_models(models)
+        assert np.isfinite(mean.log_probability(X[:1], [["A", "A"]]))[0]

@@ -1,7 +1,8 @@
 """The mean of several trained models."""
 
+import reprlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,12 @@ def average_models(models: Iterable[CRF[Any]], weights: npt.ArrayLike | None = N
 def _read_shares(weights: npt.ArrayLike | None, n: int) -> list[float]:
     if weights is None:
         return [1 / n] * n
-    found = np.asarray(weights, dtype=np.float64)
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"weights are {reprlib.repr(weights)}, expected one number for each model"
+        ) from None
     if found.shape != (n,):
         raise ShapeError(f"weights has the shape {found.shape}, expected ({n},): one for each model")
     if not np.isfinite(found).all() or abs(float(found.sum()) - 1) > 1e-9:
@@ -89,9 +95,12 @@ def _join(models: Sequence[ChainModel]) -> ChainModel:
 
 
 def _has_same_weights(first: ChainModel, other: ChainModel) -> bool:
-    if (
-        first.potentials.encoder.template != other.potentials.encoder.template
-    ):  # names may stand for other features
+    ours, theirs = first.potentials, other.potentials
+    if ours.encoder.template != theirs.encoder.template:  # names may stand for other features
+        return False
+    if ours.encoder.hash_bits != theirs.encoder.hash_bits:
+        return False
+    if not _is_equal(_constraints(first), _constraints(other)):
         return False
     if first.n_weights != other.n_weights or type(first.potentials) is not type(other.potentials):
         return False
@@ -99,6 +108,27 @@ def _has_same_weights(first: ChainModel, other: ChainModel) -> bool:
     return bool(
         first.transfer_weights(other, ones).all() and set(first.labels.classes) == set(other.labels.classes)
     )
+
+
+def _constraints(model: ChainModel) -> tuple[Any, ...]:
+    """What decides beside the weights: a tag dictionary, facets of labels, labels that may follow; by the ids of labels."""
+    map_ = model.potentials.feature_map
+    found = model.dictionary, map_.facets, map_.bigrams
+    return () if found == (None, None, None) else (model.labels.classes, *found, map_.soft)
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal; dataclasses by their fields, arrays by their entries."""
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        names = [field.name for field in fields(one)]
+        return all(_is_equal(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(_is_equal, one, other))
+    return bool(one == other)
 
 
 def _counts(encoder: Encoder) -> FrequentWords | None:
