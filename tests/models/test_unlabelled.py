@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import CRF, Segments
-from crfkit.errors import ArgumentError
+from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.evaluation import spans as read_spans
 from crfkit.models import agreed_labels, average_models, self_train, sure_labels, tri_train
 from tests.models.test_costs import corpus
@@ -141,3 +141,30 @@ def test_sentences_without_labels_beside_them(train: Any) -> None:
     X, y, new = data()
     with pytest.raises(ValueError, match="X has 19 sequences but y has 20"):
         train(CRF(), X[:-1], y, new)
+
+
+@pytest.mark.parametrize("train", [self_train, tri_train])
+def test_sentences_may_be_read_only_once(train: Any) -> None:
+    X, y, new = data()
+    expected = train(CRF(l2=0.5), X, y, new, threshold=0.6)
+    once = (iter(x) for x in X), iter(y), (iter(x) for x in new)
+    assert np.array_equal(train(CRF(l2=0.5), *once, threshold=0.6).weights_, expected.weights_)
+    for at, name in enumerate(("X", "y", "unlabelled")):
+        bad = [X, y, new]
+        bad[at] = None
+        with pytest.raises(ArgumentError, match=f"{name} is of type NoneType, expected a list of sequences"):
+            train(CRF(), *bad)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a"])
+def test_what_is_no_seed(seed: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"random_state is {seed!r}"):
+        tri_train(CRF(), *data(), random_state=seed)
+
+
+def test_models_without_a_mean_are_refused_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, new = data()
+    monkeypatch.setattr(CRF, "fit", lambda *_, **__: pytest.fail("it is trained"))
+    for crf in (CRF(features="morphology"), CRF(tag_dictionary=True), CRF(facets="auto")):
+        with pytest.raises(UnsupportedError, match="have no mean"):
+            tri_train(crf, X, y, new)

@@ -4,14 +4,14 @@ Positions whose label is sure get it, all others stay unknown (None), so nothing
 labels that an unknown position may have.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from crfkit.counts import check_count
-from crfkit.errors import ArgumentError, ShapeError
+from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
+from crfkit.features import read_once
 from crfkit.models.averaging import average_models
+from crfkit.models.checks import make_generator
 from crfkit.models.crf import CRF
 from crfkit.models.kinds import kind_of
 
@@ -67,7 +67,7 @@ def self_train(
     not given. `crf` itself stays as it is.
     """
     _check(crf, threshold, rounds, weight)
-    X, y = _read_labels(crf, X, y)
+    X, y, unlabelled = _read(crf, X, y, unlabelled)
     model = _copy(crf).fit(X, y)
     for _ in range(rounds):
         found = sure_labels(model, unlabelled, threshold, unsaid=unsaid)
@@ -85,7 +85,7 @@ def tri_train(
     rounds: int = 1,
     weight: float = 0.3,
     unsaid: Collection[Hashable] = OUTSIDE,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> CRF[Any]:
     """The mean of three models like `crf`, each taught by what the two others agree on (Zhou and Li 2005).
 
@@ -94,8 +94,10 @@ def tri_train(
     these and on X and y; an unlabelled sentence counts `weight`. Labels of `unsaid` are not given.
     """
     _check(crf, threshold, rounds, weight)
-    X, y = _read_labels(crf, X, y)
-    random, n = np.random.default_rng(random_state), len(y)
+    _check_mean(crf)
+    random = make_generator(random_state)
+    X, y, unlabelled = _read(crf, X, y, unlabelled)
+    n = len(y)
     models = []
     for _ in range(3):
         drawn = random.integers(n, size=n).tolist()
@@ -110,11 +112,29 @@ def tri_train(
     return average_models(models)
 
 
-def _read_labels(crf: CRF[Any], X: Sequence[Any], y: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The sentences with their labels, where these are spans too."""
+def _read(crf: CRF[Any], *data: Any) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """The sentences with their labels, where these are spans too, and those without; each can be read again."""
+    for name, value in zip(("X", "y", "unlabelled"), data, strict=True):
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            raise ArgumentError(f"{name} is of type {type(value).__name__}, expected a list of sequences")
+    X, y, unlabelled = (
+        value if hasattr(value, "__len__") and hasattr(value, "__getitem__") else list(read_once(value))
+        for value in data
+    )
     if len(X) != len(y):
         raise ShapeError(f"X has {len(X):,} sequences but y has {len(y):,}")
-    return kind_of(crf.structure).read_labels(X, y, crf.structure)
+    return *kind_of(crf.structure).read_labels(X, y, crf.structure), unlabelled
+
+
+def _check_mean(crf: CRF[Any]) -> None:
+    """Refuse, before training, models of different data that have no mean."""
+    settings = crf._settings()
+    given = [name for name in ("facets", "tag_dictionary") if getattr(settings, name)]
+    if given:
+        raise UnsupportedError(
+            f"crf has {' and '.join(given)} (features={crf.features!r}), and models that are trained on different sentences "
+            f"have no mean then; expected a CRF with {', '.join(f'{name}=False' for name in given)}, or self_train"
+        )
 
 
 def _fit_more(
