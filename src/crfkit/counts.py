@@ -7,7 +7,7 @@ from crfkit.errors import ArgumentError
 MOST = 2**31 - 1  # what the native core counts to
 
 
-def check_count(name: str, value: object, most: int = MOST, *, least: int = 1) -> int:
+def check_count(name: str, value: object, most: float = MOST, *, least: int = 1) -> int:
     """A whole number from `least` to `most`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise ArgumentError(f"{name} is {value!r}, expected a whole number of at least {least}")

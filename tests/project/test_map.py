@@ -25,7 +25,7 @@ MAP: dict[str, set[str]] = {
     "counts": {"errors"},
     "markup": set(),
     "data": {"structures", "errors", "lazy", "arrays"},
-    "structures": {"errors", "arrays"},
+    "structures": {"errors", "counts", "arrays"},
     "optimizers": {"errors", "arrays", "markup"},
     "evaluation": {"data", "structures", "errors"},
     "features": {"data", "structures", "errors", "counts", "lazy", "arrays"},

@@ -14,8 +14,9 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from crfkit.counts import check_count
 from crfkit.data import Sentence
-from crfkit.errors import ArgumentError, EmptyDataError
+from crfkit.errors import EmptyDataError
 from crfkit.features import MissingResource, Resource, check_trees
 from crfkit.models import CRF, LOGGER, Parser, ProgressCallback, TrainingInterrupted
 from crfkit.optimizers import StopReason
@@ -107,10 +108,8 @@ class Training:
         verbose: bool | int | str = False,
         known: Knowledge | None = None,
     ) -> None:
-        if not isinstance(folds, int) or isinstance(folds, bool) or not 2 <= folds <= 1000:
-            raise ArgumentError(f"folds is {folds!r}, expected a whole number from 2 to 1,000")
         self._components = components
-        self._folds = folds
+        self._folds = check_count("folds", folds, 1000, least=2)
         self._n_threads = n_threads
         self._callback = callback
         self._verbose = verbose

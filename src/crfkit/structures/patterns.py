@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, reword
 from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import Chain
@@ -149,12 +150,8 @@ class Growth:
     def __post_init__(self) -> None:
         """Check the settings."""
         for name in ("order", "units", "per_round", "min_count", "patience"):
-            number, least = getattr(self, name), int(name != "units")
-            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-                raise ArgumentError(
-                    f"Growth.{name} is {number!r}, expected a whole number of at least {least}."
-                )
-            object.__setattr__(self, name, int(number))
+            number = check_count(f"Growth.{name}", getattr(self, name), least=int(name != "units"))
+            object.__setattr__(self, name, number)
         for name, lowest in (("min_gain", 0), ("max_states", 1)):
             value = getattr(self, name)
             if not isinstance(value, int | float | np.number) or not lowest <= value < np.inf:
@@ -203,9 +200,7 @@ class Patterns:
         except ValueError as error:
             raise reword(error, str(error).replace("Chain.", "Patterns.", 1)) from None
         object.__setattr__(self, "chain", chain)
-        most = self.max_states
-        if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 1:
-            raise ArgumentError(f"Patterns.max_states is {most!r}, expected a whole number of at least 1.")
+        check_count("Patterns.max_states", self.max_states, most=float("inf"))
         if self.grow is True:
             object.__setattr__(self, "grow", Growth())
         if not isinstance(self.grow, Growth | None | bool):

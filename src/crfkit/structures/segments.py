@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Bools, Int32s, Int64s
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, LabelError
 from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import OBSERVED, Chain
@@ -117,8 +118,7 @@ class Segments:
         for name, value in [("max_length", n) for n in by_type] + [
             ("longest_weighted", self.longest_weighted)
         ]:
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ArgumentError(f"Segments.{name} is {value!r}, expected a whole number from 1 on.")
+            check_count(f"Segments.{name}", value, most=float("inf"))
         listed = isinstance(self.segment_features, Iterable) and not isinstance(self.segment_features, str)
         features = tuple(self.segment_features) if listed else (self.segment_features,)  # type: ignore[arg-type]
         for feature in features:

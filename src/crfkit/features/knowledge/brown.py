@@ -39,8 +39,7 @@ def learn_clusters(
     (True, False)
     """
     check_count("min_count", min_count)
-    if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 1:
-        raise ArgumentError(f"n_classes is {n_classes!r}, expected a whole number from 1 on")
+    n_classes = check_count("n_classes", n_classes)
     words, counts, tokens, ptr = number_words(sentences, min_count, fold_case=fold_case)
     if not words:
         raise EmptyDataError(f"the sentences have no word that occurs {min_count} times")
@@ -68,10 +67,16 @@ def number_words(
     """
     seen: Counter[str] = Counter()
     text: list[list[str]] = []
+    if not isinstance(sentences, Iterable):
+        raise ArgumentError(f"sentences is {describe_value(sentences)}, expected lists of words")
     for sentence in sentences:
-        if isinstance(sentence, str):
+        if isinstance(sentence, str) or not isinstance(sentence, Iterable):
             raise ArgumentError(f"a sentence is {describe_value(sentence)}, expected a list of words")
-        text.append([word.casefold() for word in sentence] if fold_case else list(sentence))
+        words = list(sentence)
+        for word in words:
+            if not isinstance(word, str):
+                raise ArgumentError(f"a sentence has {describe_value(word)}, expected words that are strings")
+        text.append([word.casefold() for word in words] if fold_case else words)
         seen.update(text[-1])
     kept = [(word, count) for word, count in seen.most_common() if count >= min_count]
     ids = {word: id for id, (word, _) in enumerate(kept)}

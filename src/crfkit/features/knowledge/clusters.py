@@ -108,6 +108,8 @@ class Clusters(Resource):
             if row[2:] and row[2].isdecimal() and int(row[2]) > _MOST:
                 raise FileFormatError(f"{path}:{number}: the count is {row[2]}, expected at most {_MOST}")
             rows.append(row)
+        if not rows:
+            raise FileFormatError(f"{path}: the file has no word, expected one on each line")
         by_path = all(_PATH.fullmatch(row[0]) for row in rows)
         words = (
             ClusteredWord(

@@ -133,6 +133,11 @@ class Lexicon(Resource):
                     f"an entry is {describe_value(entry)}, expected a text or a sequence of tokens"
                 )
             tokens = list(split(entry)) if isinstance(entry, str) else list(entry)
+            for token in tokens:
+                if not isinstance(token, str):
+                    raise ArgumentError(
+                        f"the entry {entry!r} has {describe_value(token)}, expected tokens that are strings"
+                    )
             if fold_case:
                 tokens = [token.casefold() for token in tokens]
             if not tokens:

@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from crfkit import _core
 from crfkit.arrays import Float64s
+from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, ShapeError
 from crfkit.features.knowledge import mapped_file
 from crfkit.features.knowledge.mapped_file import MappedFile
 from crfkit.features.knowledge.resource import Resource, index_words, open_words
 from crfkit.features.knowledge.vector_files import Float32s, Subwords, read_vectors
+from crfkit.features.wording import describe_value
 
 
 class WordVectors(Resource):
@@ -40,8 +42,19 @@ class WordVectors(Resource):
         fold_case: bool = False,
     ) -> Self:
         """Vectors by word, all of one size; with `path`, in a file that is mapped."""
-        rows = [np.asarray(row, dtype=np.float32) for row in vectors.values()]
-        if not rows or any(row.ndim != 1 or row.shape != rows[0].shape for row in rows):
+        if not isinstance(vectors, Mapping):
+            raise ArgumentError(f"vectors is {describe_value(vectors)}, expected a dict of vectors by word")
+        rows: list[Float32s] = []
+        for word, row in vectors.items():
+            try:
+                if not isinstance(word, str):
+                    raise ValueError
+                rows.append(np.asarray(row, dtype=np.float32))
+            except (TypeError, ValueError):
+                raise ArgumentError(
+                    f"vectors has {describe_value(word)} with {describe_value(row)}, expected a word with numbers"
+                ) from None
+        if not rows or not rows[0].size or any(row.ndim != 1 or row.shape != rows[0].shape for row in rows):
             raise ShapeError("vectors needs at least one word, and rows of numbers that are all of one size")
         return cls._build(vectors, np.stack(rows), None, path, fold_case=fold_case)
 
@@ -59,6 +72,8 @@ class WordVectors(Resource):
         With `to`, in a file that is mapped, which `WordVectors.load` opens later. A .bin file of fastText has vectors of
         subwords as well: words that are not in it have the mean of those, as in fastText.
         """
+        if limit is not None:
+            limit = check_count("limit", limit, most=float("inf"))
         words, matrix, subwords = read_vectors(path, limit)
         return cls._build(words, matrix, subwords, to, fold_case=fold_case)
 
