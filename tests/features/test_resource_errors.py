@@ -24,7 +24,7 @@ Loose: Any = WordVectors
         (lambda **how: learn_clusters(None, 2, **how), "sentences is None, expected lists"),  # type: ignore[arg-type]
         (lambda **how: learn_clusters([["a"]], 2**40, **how), "n_classes is 1,099,511,627,776, expected at"),
         (lambda **how: Lexicon.build([["a", 1]], **how), r"has 1 \(int\), expected tokens that are strings"),  # type: ignore[list-item]
-        (lambda **how: Lexicon.build(["a"], split=lambda _: [None], **how), "has None, expected tokens"),  # type: ignore[list-item,return-value]
+        (lambda **how: Lexicon.build(["a"], split=lambda _: [None], **how), "has None, expected tokens"),  # type: ignore[list-item]
         (
             lambda **how: Loose.build({1: [1.0]}, **how),
             r"has 1 \(int\) with .*, expected a word with numbers",

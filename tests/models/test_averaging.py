@@ -125,7 +125,7 @@ def test_constraints_that_differ_have_no_mean() -> None:
     """With the same weights: what words may be, what labels consist of, and which labels follow each other."""
     X, y = [[("a",), ("b",)]] * 2, [["A", "B"]] * 2
     words = {"a": ["A"], "b": ["A", "B"]}
-    dictionaries = [
+    dictionaries: list[Any] = [
         TagDictionary.from_lexicon(lexicon, ending_length=0) for lexicon in (words, words | {"a": ["B"]})
     ]
     one, other, free = (CRF(features="w=%x[0,0]", tag_dictionary=d).fit(X, y) for d in (*dictionaries, False))

@@ -29,8 +29,8 @@ class SpanOptions(NamedTuple):
     def check(self, details: Details, form: str | None) -> None:
         """Refuse options that need --spans, and those that have no place beside it."""
         if not self.spans:
-            for name, given in (("threshold", self.threshold is not None), ("json", self.json)):
-                if given:
+            for name, is_given in (("threshold", self.threshold is not None), ("json", self.json)):
+                if is_given:
                     raise UnsupportedError(f"--{name} is about spans: add --spans")
             if self.decode is not None:
                 _check_decode(details)
