@@ -3,7 +3,8 @@
 Each word gets two more columns: the labels that it has elsewhere, and the most frequent of them. Those of training sentences
 come from the other folds (jackknife), so that known, rare and unknown words look as they do in new text. Unknown words
 have the labels of the tag dictionary with related forms; where these are many, the most frequent ones of their ending. The
-features are the columns at the positions −2 … 2. The texts are those of `benchmarks.ablation`; no test file is asked.
+features are the columns at the positions −2 … 2, with ``--few`` both at 0 and the most frequent label at ±1.
+The texts are those of `benchmarks.ablation`; no test file is asked.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ MANY, KEPT = 8, 4  # labels of an unknown word beyond which only the most freque
 LINES = "".join(
     f"{name}[{i}]=%x[{i},{c}]\n" for c, name in ((1, "labels"), (2, "label")) for i in range(-2, 3)
 )
+FEW = "labels=%x[0,1]\n" + "".join(f"label[{i}]=%x[{i},2]\n" for i in (-1, 0, 1))
 
 Words = Sequence[str]
 Row = tuple[str, str, str]
@@ -103,7 +105,7 @@ def training_rows(X: Sequence[Words], y: Sequence[Words]) -> list[list[Row]]:
     return [rows[n] for n in range(len(X))]
 
 
-def measure(name: str, limit: int | None = None) -> tuple[Outcome, Outcome]:
+def measure(name: str, limit: int | None = None, lines: str = LINES) -> tuple[Outcome, Outcome]:
     """The preset, and the preset with the labels of words."""
     data = read_data(CORPORA[name], limit)
     found = []
@@ -114,7 +116,7 @@ def measure(name: str, limit: int | None = None) -> tuple[Outcome, Outcome]:
         if with_labels:
             labels = WordLabels(data.X, data.y)
             X, held_out = training_rows(data.X, data.y), [labels.rows(words) for words in held_out]
-            text += LINES
+            text += lines
         crf = CRF(**given | {"features": Template.parse(text), "n_threads": 1})
         start = time.process_time()
         crf.fit(X, data.y)
@@ -130,10 +132,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--corpus", action="append", choices=ALL, help="one of them (may be repeated)")
     parser.add_argument("--quick", action="store_true", help="a smoke test on a few sentences")
+    parser.add_argument("--few", action="store_true", help="four features of labels in place of ten")
     given = parser.parse_args(arguments)
     print("| | the preset | with labels of words | CPU s | CPU s |\n|---|---:|---:|---:|---:|")
     for name in given.corpus or TEXTS:
-        before, after = measure(name, QUICK if given.quick else None)
+        before, after = measure(name, QUICK if given.quick else None, FEW if given.few else LINES)
         scores = f"{before.accuracy:.2f} | {after.accuracy:.2f}"
         print(f"| `{name}` | {scores} | {before.cpu:.1f} | {after.cpu:.1f} |", flush=True)
 

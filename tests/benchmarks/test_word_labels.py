@@ -27,8 +27,9 @@ def test_known_words_have_the_labels_they_were_seen_with() -> None:
 @pytest.mark.skipif(
     find_corpus("ud_latin_perseus", "la_perseus-ud-train.conllu") is None, reason="the corpus is not here"
 )
-def test_quick_run(capsys: pytest.CaptureFixture[str]) -> None:
-    word_labels.main(["--quick", "--corpus", "la-xpos"])
+@pytest.mark.parametrize("options", [[], ["--few"]])
+def test_quick_run(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    word_labels.main(["--quick", "--corpus", "la-xpos", *options])
     cells = capsys.readouterr().out.splitlines()[-1].split("|")
     assert cells[1].strip() == "`la-xpos`"
     assert all(0 < float(cell) < 100 for cell in cells[2:4])
