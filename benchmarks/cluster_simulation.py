@@ -51,6 +51,17 @@ class Problem:
     n_positions: int
     n_weights: int
     n_shards: int
+    shard_size: int | None = (
+        None  # positions of a shard, of which the last one has fewer; None: all have as many
+    )
+
+    @property
+    def costs(self) -> list[float]:
+        """[n_shards] the positions of each shard, by which workers get them."""
+        if self.shard_size is None:
+            return [self.n_positions / self.n_shards] * self.n_shards
+        full = self.n_shards - 1
+        return [float(self.shard_size)] * full + [float(self.n_positions - full * self.shard_size)]
 
 
 @dataclass(frozen=True)
@@ -72,15 +83,14 @@ class Simulation:
     def __init__(self, machines: Machines, problem: Problem, n_workers: int) -> None:
         self.machines, self.problem = machines, problem
         threads = {f"w{i:04d}": 1 for i in range(n_workers)}
-        costs = [1.0] * problem.n_shards
+        costs = problem.costs
         self.tree = sum_tree(slots_of(assign(costs, threads, {}), costs, threads))
-        per_shard = (
-            problem.n_positions / problem.n_shards * machines.seconds_per_position
-            + machines.per_shard * problem.n_weights
-        )
         self.work: dict[str, float] = {}  # seconds of each worker
         for leaf in self.tree.leaves():
-            self.work[leaf.worker] = self.work.get(leaf.worker, 0.0) + per_shard * (leaf.end - leaf.begin)
+            own = costs[leaf.begin : leaf.end]
+            seconds = sum(own) * machines.seconds_per_position
+            seconds += len(own) * machines.per_shard * problem.n_weights
+            self.work[leaf.worker] = self.work.get(leaf.worker, 0.0) + seconds
         self.sending = dict.fromkeys([CLIENT, *self.work], 0.0)  # until when
         self.receiving = dict(self.sending)
         self.begins: dict[str, float] = {}  # when a worker has the weights
@@ -193,7 +203,7 @@ def limit(machines: Machines, problem: Problem) -> int:
     return found
 
 
-def compare(machines: Machines, runs: Sequence[Run], *, cpu: bool = False) -> list[str]:
+def compare(machines: Machines, runs: Sequence[Run], shard_size: int, *, cpu: bool = False) -> list[str]:
     """Simulated and measured passes, as Markdown."""
     one = runs[0]
     lines = [
@@ -202,7 +212,7 @@ def compare(machines: Machines, runs: Sequence[Run], *, cpu: bool = False) -> li
         f"| none: one process | {one.clock:.3f} | 1.00 | 1.00 | | |",
     ]
     for run in runs[1:]:
-        problem = Problem(run.n_positions, run.n_weights, run.n_shards)
+        problem = Problem(run.n_positions, run.n_weights, run.n_shards, shard_size)
         took, found = simulate(machines, problem, run.workers).total, run.cpu if cpu else run.clock
         clock, spent = one.clock / run.clock / run.workers, one.cpu / run.cpu / run.workers
         difference = f"{took / found - 1:+.0%}".replace("-", "−").replace("%", " %")
@@ -285,7 +295,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     plan = replace(plan, repeats=given.repeats or plan.repeats)
     data = ([], []) if given.measured and given.machines else load_data(plan)
     if given.measured:
-        runs = [Run(**run) for run in json.loads(given.measured.read_text())["runs"]]
+        report = json.loads(given.measured.read_text())
+        runs = [Run(**run) for run in report["runs"]]
+        plan = replace(plan, shard_size=report["plan"]["shard_size"])
     else:
         runs = run_all(plan, data)
         check_bits(runs)
@@ -297,7 +309,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     one = runs[0]
     size = f"{one.n_positions:,} positions, {one.n_weights:,} weights, {one.n_shards} shards"
-    lines = [size, "", *compare(here, runs, cpu=given.cpu), "", *describe(here), "", *extrapolate(here)]
+    lines = [
+        size,
+        "",
+        *compare(here, runs, plan.shard_size, cpu=given.cpu),
+        "",
+        *describe(here),
+        "",
+        *extrapolate(here),
+    ]
     text = "\n".join(lines)
     print(text)
     given.out.mkdir(parents=True, exist_ok=True)

@@ -103,14 +103,30 @@ def test_threads_of_a_worker_have_equal_parts() -> None:
 @pytest.mark.parametrize(
     ("n_shards", "n_workers"), [(8, 2), (26, 1), (26, 2), (26, 4), (100, 4), (100, 8), (1000, 16)]
 )
-def test_workers_of_equal_speed_have_one_node_each(n_shards: int, n_workers: int) -> None:
+@pytest.mark.parametrize("last", [1.0, 0.85])  # the positions that are left for the last shard
+def test_workers_of_equal_speed_have_one_node_each(n_shards: int, n_workers: int, last: float) -> None:
     threads = {f"w{i}": 1 for i in range(n_workers)}
-    costs = [1.0] * n_shards
+    costs = [1.0] * (n_shards - 1) + [last]
     tree = sum_tree(slots_of(assign(costs, threads, {}), costs, threads))
     leaves = list(tree.leaves())
     assert [leaf.slot for leaf in leaves] == [(worker, 0) for worker in threads]
     assert max(leaf.end - leaf.begin for leaf in leaves) == -(-n_shards // n_workers)
     assert [part.worker for part in tree.split(4)] == list(threads)[:: max(n_workers // 4, 1)]
+
+
+def test_no_part_is_longer_than_with_the_nearest_cuts() -> None:
+    random = np.random.default_rng(1)
+    for trial in range(200):
+        costs: list[float] = random.integers(1, 100, random.integers(1, 60)).astype(float).tolist()
+        threads = {f"w{i}": int(random.integers(1, 4)) for i in range(random.integers(1, 6))}
+        even, ends = sum(costs) / sum(threads.values()), np.cumsum([0.0, *costs])
+        targets = even * np.cumsum(list(threads.values()))[:-1]
+        cuts = [0, *(int(np.argmin(abs(ends - target))) for target in targets), len(costs)]
+        nearest = [(ends[b] - ends[a]) / n for a, b, n in zip(cuts, cuts[1:], threads.values(), strict=False)]
+        placed = assign(costs, threads, {})
+        found = loads(placed, costs, threads)
+        assert max(found.values()) <= max(max(nearest), 1.02 * even) * (1 + 1e-6), trial
+        assert list(placed.values()) == sorted(placed.values())
 
 
 def test_a_node_is_split_where_most_shards_are() -> None:

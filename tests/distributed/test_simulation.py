@@ -24,6 +24,13 @@ def test_without_a_network_shards_are_all_that_counts() -> None:
     assert alone(FREE, Problem(12_000, 10, 12)) == pytest.approx(12e-3)
 
 
+def test_the_last_shard_is_smaller() -> None:
+    problem = Problem(11_500, 10, 12, shard_size=1000)
+    assert problem.costs == [1000.0] * 11 + [500.0]
+    for n_workers, slowest in ((1, 11.5), (2, 6), (4, 3), (12, 1)):
+        assert simulate(FREE, problem, n_workers).total == pytest.approx(slowest * 1e-3, rel=1e-9)
+
+
 def test_work_for_each_weight() -> None:
     machines = replace(FREE, per_shard=1e-3, optimizer=2e-3, optimizer_alone=4e-3, addition=1e-4)
     problem = Problem(12_000, 10, 12)
@@ -48,8 +55,8 @@ def test_workers_of_one_machine_share_vectors() -> None:
 def test_eight_workers_ask_each_other() -> None:
     # The client sends to four in turn (until 4), each of these to another one; eight sums come back the same way: the
     # last worker has the weights at 5, its sum is with the fourth one at 6, and the client has received the others by then.
-    machines = replace(FREE, bandwidth=8 * 1000.0)
-    assert simulate(machines, Problem(0, 1000, 8), 8).total == pytest.approx(5 + 1 + 1)
+    machines = replace(FREE, bandwidth=8 * 1000.0, seconds_per_position=0.0)
+    assert simulate(machines, Problem(8, 1000, 8), 8).total == pytest.approx(5 + 1 + 1)
 
 
 def test_processes_share_cores() -> None:

@@ -15,7 +15,9 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 Slot = tuple[str, int]  # the address of a worker, and the number of one of its threads
-TOLERANCE = 0.02  # of the share of a worker: so far may a cut be moved to where the tree has one
+TOLERANCE = (
+    0.02  # of the share of a worker: so much more may it have where a cut is moved to where the tree has one
+)
 
 
 class Node(NamedTuple):
@@ -111,19 +113,35 @@ def _first_shard(worker: str, owners: Mapping[int, str], n_shards: int) -> tuple
 
 
 def _cut(shards: Sequence[int], costs: Sequence[float], shares: Sequence[float]) -> list[Sequence[int]]:
-    """Ascending shards in consecutive parts of costs in proportion to `shares`, cut where the tree is, if that is near."""
+    """Ascending shards in consecutive parts of costs in proportion to `shares`, cut where the tree is, if that is near.
+
+    No part then takes longer than the longest one of the cuts that are nearest to the shares, or `TOLERANCE` more than its
+    share: a pass ends with the longest part, and every further leaf of the tree in a part costs a vector and an addition.
+    """
     ends = [0.0, *accumulate(costs[shard] for shard in shards)]
     per_share = ends[-1] / sum(shares)
+    targets = [before * per_share for before in accumulate(shares)]
+    nearest = [0, *(_nearest(ends, target) for target in targets[:-1]), len(shards)]
+    loads = ((ends[b] - ends[a]) / share for (a, b), share in zip(pairwise(nearest), shares, strict=True))
+    longest = max(max(loads), (1 + TOLERANCE) * per_share) * (1 + 1e-9)  # of a part, for each share
+    lowest = [len(shards)]  # cuts, from the last one: so few shards may be before it
+    for share in reversed(shares[1:]):
+        lowest.append(bisect_left(ends, ends[lowest[-1]] - longest * share))
     largest = max((costs[shard] for shard in shards), default=0.0)
     cuts = [0]
-    for before, share in zip(accumulate(shares), shares, strict=True):
-        target = before * per_share
-        tolerance = max(largest / 2, TOLERANCE * share * per_share) * (1 + 1e-9)
-        first = max(bisect_left(ends, target - tolerance), cuts[-1])
-        near = range(first, bisect_right(ends, target + tolerance)) or [cuts[-1]]
+    for target, share, low in zip(targets[:-1], shares, reversed(lowest[1:]), strict=False):
+        tolerance = max(largest, TOLERANCE * share * per_share)
+        first = max(bisect_left(ends, target - tolerance), low, cuts[-1])
+        last = min(target + tolerance, ends[cuts[-1]] + longest * share)
+        near = range(first, bisect_right(ends, last)) or [max(low, cuts[-1])]
         cuts.append(min(near, key=lambda i: (_cut_depth(shards, i, len(costs)), abs(ends[i] - target))))
-    cuts[-1] = len(shards)
-    return [shards[begin:end] for begin, end in pairwise(cuts)]
+    return [shards[begin:end] for begin, end in pairwise([*cuts, len(shards)])]
+
+
+def _nearest(ends: Sequence[float], target: float) -> int:
+    """The cut whose costs before it are nearest to the target."""
+    after = bisect_left(ends, target)
+    return min(range(max(after - 1, 0), min(after + 1, len(ends))), key=lambda i: abs(ends[i] - target))
 
 
 def _cut_depth(shards: Sequence[int], i: int, n_shards: int) -> int:
