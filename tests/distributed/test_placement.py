@@ -114,6 +114,15 @@ def test_workers_of_equal_speed_have_one_node_each(n_shards: int, n_workers: int
     assert [part.worker for part in tree.split(4)] == list(threads)[:: max(n_workers // 4, 1)]
 
 
+def test_shards_that_end_with_a_sentence_are_cut_as_equal_ones() -> None:
+    random = np.random.default_rng(2)
+    threads = {f"w{i}": 1 for i in range(4)}
+    for _ in range(100):
+        costs: list[float] = [*(65536.0 - random.integers(0, 60, 25)), 55416.0 + 700]
+        tree = sum_tree(slots_of(assign(costs, threads, {}), costs, threads))
+        assert [(leaf.begin, leaf.end) for leaf in tree.leaves()] == [(0, 7), (7, 13), (13, 20), (20, 26)]
+
+
 def test_no_part_is_longer_than_with_the_nearest_cuts() -> None:
     random = np.random.default_rng(1)
     for trial in range(200):
@@ -125,7 +134,7 @@ def test_no_part_is_longer_than_with_the_nearest_cuts() -> None:
         nearest = [(ends[b] - ends[a]) / n for a, b, n in zip(cuts, cuts[1:], threads.values(), strict=False)]
         placed = assign(costs, threads, {})
         found = loads(placed, costs, threads)
-        assert max(found.values()) <= max(max(nearest), 1.02 * even) * (1 + 1e-6), trial
+        assert max(found.values()) <= 1.02 * max(nearest) * (1 + 1e-6), trial
         assert list(placed.values()) == sorted(placed.values())
 
 

@@ -115,15 +115,15 @@ def _first_shard(worker: str, owners: Mapping[int, str], n_shards: int) -> tuple
 def _cut(shards: Sequence[int], costs: Sequence[float], shares: Sequence[float]) -> list[Sequence[int]]:
     """Ascending shards in consecutive parts of costs in proportion to `shares`, cut where the tree is, if that is near.
 
-    No part then takes longer than the longest one of the cuts that are nearest to the shares, or `TOLERANCE` more than its
-    share: a pass ends with the longest part, and every further leaf of the tree in a part costs a vector and an addition.
+    No part then takes longer, by more than `TOLERANCE`, than the longest one of the cuts that are nearest to the shares: a
+    pass ends with the longest part, and every further leaf of the tree in a part costs a vector and an addition.
     """
     ends = [0.0, *accumulate(costs[shard] for shard in shards)]
     per_share = ends[-1] / sum(shares)
     targets = [before * per_share for before in accumulate(shares)]
     nearest = [0, *(_nearest(ends, target) for target in targets[:-1]), len(shards)]
     loads = ((ends[b] - ends[a]) / share for (a, b), share in zip(pairwise(nearest), shares, strict=True))
-    longest = max(max(loads), (1 + TOLERANCE) * per_share) * (1 + 1e-9)  # of a part, for each share
+    longest = (1 + TOLERANCE) * max(loads)  # of a part, for each share
     lowest = [len(shards)]  # cuts, from the last one: so few shards may be before it
     for share in reversed(shares[1:]):
         lowest.append(bisect_left(ends, ends[lowest[-1]] - longest * share))
