@@ -107,7 +107,8 @@ def train(path: Path, *, in_memory: bool, iterations: int, n_threads: int) -> di
     objective = encoded.objective(n_threads, None)
     if in_memory:
         potentials = encoded.model.potentials
-        losses = [potentials.shard_loss(*shard, n_threads) for shard in encoded.stored.shards()]
+        stored = encoded.stored
+        losses = [potentials.shard_loss(*shard, n_threads, stored.n_shards) for shard in stored.shards()]
         objective = Objective(sum_losses(losses), l1=objective.l1, l2=objective.l2)
     timed = Timed(objective)
     outcome = LBFGS(max_iterations=iterations).minimize(
