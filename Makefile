@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-CORE   := $(wildcard core/*/*.cpp core/*/*.hpp) CMakeLists.txt pyproject.toml
+CORE   := $(wildcard core/*/*.cpp core/*/*.hpp core/*/*.map) CMakeLists.txt pyproject.toml
 
 .PHONY: help demo test test-neural test-integrations test-slow lint format bench docs site clean
 help:  ## list the targets
