@@ -2,8 +2,8 @@
 
 An iteration of L-BFGS (value, gradient, and the passes over the vectors of the method) is timed with 1, 2, 4, … threads on
 the same data, for 9, 22 and 44 labels. Beside it stands the limit of the machine: as many processes as there are cores, one
-thread each, all at the same time on data of their own; their joint speed by that of one process alone. Objectives have the
-same bits for any number of threads, which the last column shows.
+thread each, all at the same time on copies of the data of their own; their joint speed by that of one process alone.
+Objectives have the same bits for any number of threads, which the last column shows.
 
     python -m benchmarks.threads [--threads 1 2 4 8 16] [--copies 4] [--problem chunking …]
 """
@@ -14,6 +14,7 @@ import argparse
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from benchmarks.machine import machine
 from benchmarks.problems import PROBLEMS, Data
 from benchmarks.table import grid
 from benchmarks.tasks import TASKS, load
-from crfkit.features import Encoder, FeatureMap, Labels
+from crfkit.features import Annotation, Dataset, Encoder, FeatureMap, Labels
 from crfkit.objective import Objective
 from crfkit.optimizers import LBFGS
 from crfkit.structures import Chain
@@ -44,9 +45,22 @@ class Case(NamedTuple):
     """A data set, encoded."""
 
     name: str
-    objective: Callable[[int], Objective]  # for so many threads
-    n_labels: int
-    n_tokens: int
+    copies: int
+    data: tuple[Dataset, Annotation]
+    feature_map: FeatureMap
+
+    @property
+    def n_labels(self) -> int:
+        return self.feature_map.n_labels
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.data[0].sequence_ptr[-1])
+
+    def objective(self, n_threads: int) -> Objective:
+        """What is minimised, with so many threads."""
+        loss = self.feature_map.loss(*self.data, single_precision=True, n_threads=n_threads)
+        return Objective(loss, l2=2.0 * self.copies)
 
 
 class Timing(NamedTuple):
@@ -80,13 +94,7 @@ def encode(name: str, copies: int) -> Case:
     feature_map = FeatureMap.build(
         dataset, annotation, Chain(), n_labels=len(labels), n_features=len(encoder.vocabulary)
     )
-
-    def objective(n_threads: int) -> Objective:
-        return Objective(
-            feature_map.loss(dataset, annotation, single_precision=True, n_threads=n_threads), l2=2.0 * copies
-        )
-
-    return Case(name, objective, len(labels), int(dataset.sequence_ptr[-1]))
+    return Case(name, copies, (dataset, annotation), feature_map)
 
 
 def train(case: Case, n_threads: int) -> Timing:
@@ -108,8 +116,9 @@ def train_side_by_side(case: Case, n_processes: int) -> list[float]:
     barrier, results = context.Barrier(n_processes), context.SimpleQueue()
 
     def work() -> None:
+        own = case._replace(data=deepcopy(case.data))  # memory that no other process reads
         barrier.wait()
-        results.put(train(case, 1).seconds)
+        results.put(train(own, 1).seconds)
 
     processes = [context.Process(target=work) for _ in range(n_processes)]
     for process in processes:

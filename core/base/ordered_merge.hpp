@@ -2,10 +2,11 @@
 //
 // A task writes its sums to a slot, a set of buffers that belongs to it until they are merged. Slots are
 // merged into the total in the order of the tasks, so results have the same bits for any number of threads.
-// What is summed is cut into ranges, which are merged independently of each other: a thread that has finished
-// a task merges every range that no other thread is busy with, as far as tasks are finished without a gap. So
-// no thread waits for another one before all tasks are done. Where all earlier tasks are merged already, as
-// always on one thread, sums go straight to the total.
+// What is summed is cut into ranges, which are merged independently of each other. Each thread has ranges of
+// its own, whose totals stay in its cache: when it has finished a task it merges these, as far as tasks are
+// finished without a gap. When tasks run out, or slots, it merges every range that no other thread is busy
+// with. So no thread waits for another one before all tasks are done. Where all earlier tasks are merged
+// already, as always on one thread, sums go straight to the total. A thread uses its own slots again.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,10 @@ struct OrderedTasks {
     RangeFunction add;
 };
 
-// Runs tasks 0..n_tasks−1 on at most n_threads threads. Slots are numbered from 0; there are at most n_tasks,
-// and hardly more than twice as many as threads are in use. An exception of a task is thrown again here.
+// How many slots a run may use; hardly more than three times as many as there are threads are in use at once.
+std::int64_t most_slots(std::int64_t n_tasks, int n_threads);
+
+// Runs tasks 0..n_tasks−1 on at most n_threads threads. An exception of a task is thrown again here.
 void run_in_order(std::int64_t n_tasks, std::int64_t n_ranges, int n_threads, const OrderedTasks& tasks);
 
 }  // namespace crfkit

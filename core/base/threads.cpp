@@ -50,20 +50,18 @@ class Pool {
     void run(Job& job, int n_threads) {
         std::unique_lock one_job_at_a_time(run_mutex_, std::defer_lock);
         while (!one_job_at_a_time.try_lock_for(kBetweenLooks)) check_interruption();
-        int n_helpers = n_threads - 1;
-        {
-            std::lock_guard lock(mutex_);
-            n_helpers = std::min(n_helpers, grow(n_helpers));
-            job_ = &job;
-            n_wanted_ = n_helpers;
-            n_busy_ = n_helpers;
-            ++generation_;
-        }
-        wake_.notify_all();
+        const int n_helpers = std::min(n_threads - 1, grow(std::min(n_threads, kMostHelpers) - 1));
+        job_ = &job;
+        n_busy_.store(n_helpers, std::memory_order_relaxed);
+        const Call last = call_.load(std::memory_order_relaxed);
+        call_.store((last / kMostHelpers + 1) * kMostHelpers + static_cast<Call>(n_helpers),
+                    std::memory_order_release);
+        call_.notify_all();
         inside_a_task = true;
         job.work(0);
         std::unique_lock lock(mutex_);
-        while (!done_.wait_for(lock, kBetweenLooks, [this] { return n_busy_ == 0; })) {
+        const auto is_done = [this] { return n_busy_.load(std::memory_order_acquire) == 0; };
+        while (!done_.wait_for(lock, kBetweenLooks, is_done)) {
             if (!job.watch) continue;
             lock.unlock();
             job.watch->ask();
@@ -89,31 +87,30 @@ class Pool {
 
     void serve(int worker) {
         inside_a_task = true;
-        std::uint64_t seen = 0;
-        for (;;) {
-            Job* job;
-            {
-                std::unique_lock lock(mutex_);
-                wake_.wait(lock, [&] { return generation_ != seen; });
-                seen = generation_;
-                if (worker > n_wanted_) continue;
-                job = job_;
-            }
-            job->work(worker);
-            {
-                std::lock_guard lock(mutex_);
-                if (--n_busy_ == 0) done_.notify_one();
+        for (Call seen = 0;;) {
+            call_.wait(seen, std::memory_order_acquire);
+            seen = call_.load(std::memory_order_acquire);
+            if (static_cast<Call>(worker) > seen % kMostHelpers) continue;
+            job_->work(worker);
+            if (n_busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                std::lock_guard lock(mutex_);  // the caller has looked and sleeps, or has not looked yet
+                done_.notify_one();
             }
         }
     }
 
+    // A number for each job, times kMostHelpers, and how many helpers it wants: in one word, which helpers
+    // sleep on, so that all of them wake without a mutex that each would have to take in turn.
+    using Call = std::uint32_t;
+    static constexpr int kMostHelpers = 1024;
+
     std::timed_mutex run_mutex_;
     std::mutex mutex_;
-    std::condition_variable wake_, done_;
+    std::condition_variable done_;
     std::vector<std::thread> threads_;
     Job* job_ = nullptr;
-    int n_wanted_ = 0, n_busy_ = 0;
-    std::uint64_t generation_ = 0;
+    std::atomic<int> n_busy_{0};
+    std::atomic<Call> call_{0};
 };
 
 // The pool lives as long as the process and is never destroyed (its threads sleep when Python exits). A child

@@ -372,7 +372,7 @@ double Evaluator<Real>::gold_score(const Run& run, const Real* states, Workspace
 template <class Real>
 void Evaluator<Real>::merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
     const Slot& slot = slots_[slot_number];
-    sums_.merge(i, slot.sums, range, out);
+    sums_.merge(i, slot.sums, range, slot.residuals.data(), out);
     merge_transitions(slot, range);
 }
 

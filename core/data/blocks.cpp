@@ -33,6 +33,21 @@ void fill(const Layout& layout, const Design& design, Block& block) {
     for (std::int32_t& position : block.arcs.positions) position = block.own[position];
 }
 
+// Lists of at most so many positions are short: to read these positions again costs no more than to store
+// their sum and to read that.
+constexpr std::int64_t kShort = 4;
+
+void find_long_rows(Block& block) {
+    block.n_long_rows.push_back(0);
+    for (std::int64_t r = 0; r < kRanges; ++r) {
+        std::int64_t k = block.row_ranges[r];
+        const std::int64_t end = block.row_ranges[r + 1];
+        while (k < end && block.rows.ptr[k + 1] - block.rows.ptr[k] <= kShort) ++k;
+        block.first_long_row.push_back(k);
+        block.n_long_rows.push_back(block.n_long_rows.back() + end - k);
+    }
+}
+
 std::int64_t most_positions(const Layout& layout, const Design& design, BlockUse use) {
     const std::int64_t row = (layout.n_labels + 15) / 16 * 16;
     const std::int64_t most = std::max<std::int64_t>(4096, kBlockBytes / (row * 4));
@@ -56,13 +71,18 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, B
     const std::int64_t L = layout.n_labels, row = (L + 15) / 16 * 16,
                        most = most_positions(layout, design, use);
     const std::int64_t most_own = std::max<std::int64_t>(16, kOwnArcBytes / (L * row * 4));
+    // The last eighth of much data is cut into smaller blocks, so that all threads end at about the same
+    // time.
+    const std::int64_t tail =
+        use == BlockUse::side_by_side && most > kGood ? design.n_positions() / 8 * 7 : design.n_positions();
     std::vector<Block> blocks;
     for (std::int64_t first = 0; first < design.n_sequences();) {
         std::int64_t last = first, own = 0;
+        const std::int64_t size = design.sequence_ptr[first] < tail ? most : most / 2;
         while (last < design.n_sequences()) {
             own += own_arc_positions(design, design.sequence_ptr[last], design.sequence_ptr[last + 1]);
             const bool full =
-                design.sequence_ptr[last + 1] - design.sequence_ptr[first] > most || own > most_own;
+                design.sequence_ptr[last + 1] - design.sequence_ptr[first] > size || own > most_own;
             if (full && last > first) break;
             ++last;
             if (full) break;
@@ -85,6 +105,7 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, B
     parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, [&](std::int64_t i, int) {
         Block& block = blocks[i];
         block.rows = sort_by_length(block.rows, block.row_ranges);
+        find_long_rows(block);
         block.entries = sort_by_length(block.entries, block.entry_ranges);
         block.entry_labels.resize(block.entries.n());
         for (std::int64_t k = 0; k < block.entries.n(); ++k)

@@ -24,6 +24,9 @@ struct Block {
         own;  // [positions] number of the position among those with arcs of their own, or −1
     std::int64_t n_own = 0;
     std::vector<std::int64_t> row_ranges, entry_ranges, arc_ranges;  // [kRanges + 1] of the lists, by id
+    // The lists of rows of a range are in the order of their lengths: the first one that is long, and how
+    // many long ones earlier ranges have.
+    std::vector<std::int64_t> first_long_row, n_long_rows;  // [kRanges], [kRanges + 1]
 
     void move_to(ScratchMemory& memory) {
         for (Inverted* lists : {&rows, &entries, &arcs}) lists->move_to(memory);
@@ -76,13 +79,13 @@ void cut_ranges(std::vector<AnyBlock>& blocks, Inverted AnyBlock::* lists, std::
 enum class BlockUse { one_by_one, side_by_side, shard };
 
 // How large the blocks of a data set of n positions (or nodes) are that are evaluated side by side: small
-// enough that there are four for each of 16 threads, but not smaller than `good`, below which most features
+// enough that there are eight for each of 16 threads, but not smaller than `good`, below which most features
 // occur but once or twice in a block and summing costs more; where there is little data, there are 32 blocks,
 // or fewer with `least` positions each.
 struct BlockSizes {
     std::int64_t least, good, most;
     std::int64_t size(std::int64_t n, BlockUse use) const {
-        return std::clamp(n / 64, use == BlockUse::shard ? good : std::clamp(n / 32, least, good), most);
+        return std::clamp(n / 128, use == BlockUse::shard ? good : std::clamp(n / 32, least, good), most);
     }
 };
 

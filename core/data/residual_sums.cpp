@@ -63,22 +63,26 @@ template <class Real>
 void ResidualSums<Real>::sum(std::size_t i, std::int64_t range, const Real* residuals,
                              const Real* own_residuals, BlockSums& sums) const {
     const Block& block = blocks_[i];
-    sums.rows.resize(block.rows.n() * stride_);  // not before they are needed: see `add`
+    sums.rows.resize(block.n_long_rows.back() * stride_);  // not before they are needed: see `add`
     sums.entries.resize(block.entries.n());
-    const std::int64_t row = block.row_ranges[range], entry = block.entry_ranges[range];
-    kernels_.sum_rows(rows_of(i), row, block.row_ranges[range + 1], nullptr, residuals, stride_,
-                      sums.rows.data() + row * stride_);
+    const std::int64_t entry = block.entry_ranges[range];
+    kernels_.sum_rows(rows_of(i), block.first_long_row[range], block.row_ranges[range + 1], nullptr,
+                      residuals, stride_, sums.rows.data() + block.n_long_rows[range] * stride_);
     kernels_.sum_entries(entries_of(i), entry, block.entry_ranges[range + 1], nullptr,
                          block.entry_labels.data(), residuals, stride_, sums.entries.data() + entry);
     sum_others(i, range, residuals, own_residuals, sums);
 }
 
 template <class Real>
-void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_t range, double* out) {
+void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_t range,
+                               const Real* residuals, double* out) {
     const Block& block = blocks_[i];
-    for (std::int64_t k = block.row_ranges[range]; k < block.row_ranges[range + 1]; ++k) {
+    const std::int64_t first_long = block.first_long_row[range];
+    kernels_.sum_rows(rows_of(i), block.row_ranges[range], first_long, block.rows.ids.data(), residuals,
+                      stride_, row_sums_.data());
+    const double* from = sums.rows.data() + block.n_long_rows[range] * stride_;
+    for (std::int64_t k = first_long; k < block.row_ranges[range + 1]; ++k, from += stride_) {
         double* to = row_sums_.data() + static_cast<std::int64_t>(block.rows.ids[k]) * stride_;
-        const double* from = sums.rows.data() + k * stride_;
         for (std::int32_t b = 0; b < stride_; ++b) to[b] += from[b];
     }
     for (std::int64_t k = block.entry_ranges[range]; k < block.entry_ranges[range + 1]; ++k)

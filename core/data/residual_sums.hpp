@@ -15,7 +15,7 @@ namespace crfkit {
 
 // What the residuals of one block sum up to, before it is added to the weights.
 struct BlockSums {
-    Buffer<double> rows;     // [lists of rows, S]
+    Buffer<double> rows;     // [long lists of rows, S]
     Buffer<double> entries;  // [lists of entries]
     Buffer<double> dense;    // [columns of all dense blocks, S]
     Buffer<double> triples;  // for each list of arcs the weights of its feature, one after the other
@@ -31,11 +31,12 @@ class ResidualSums {
     void clear(double* out, int n_threads);
     // Allocates the sums of block i.
     void open(std::size_t i, BlockSums& sums) const;
-    // Sums up the residuals of block i, for one of kRanges ranges of features and weights.
+    // Sums up the residuals of block i, for one of kRanges ranges of features and weights; those of short
+    // lists of rows are left to `merge`.
     void sum(std::size_t i, std::int64_t range, const Real* residuals, const Real* own_residuals,
              BlockSums& sums) const;
     // Adds one range of what block i sums up to.
-    void merge(std::size_t i, const BlockSums& sums, std::int64_t range, double* out);
+    void merge(std::size_t i, const BlockSums& sums, std::int64_t range, const Real* residuals, double* out);
     // sum and merge at once, with the same bits: the sums of features are not stored in between.
     void add(std::size_t i, std::int64_t range, const Real* residuals, const Real* own_residuals,
              BlockSums& sums, double* out);

@@ -167,7 +167,7 @@ void SegmentEvaluator<Real>::sum(std::size_t i, std::size_t slot_number, std::in
 template <class Real>
 void SegmentEvaluator<Real>::merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) {
     const Slot& slot = slots_[slot_number];
-    sums_.merge(i, slot.sums, range, out);
+    sums_.merge(i, slot.sums, range, slot.residuals.data(), out);
     if (range == 0) merge_counts(slot);
 }
 

@@ -21,8 +21,9 @@ double DataEvaluator::total_loss() const {
 
 double BlockedEvaluator::run_blocks(std::size_t n_blocks, double* out, int n_threads) {
     ends_.clear(layout_.n_labels);
-    open(n_blocks, std::clamp<std::size_t>(static_cast<std::size_t>(std::max(n_threads, 1)), 1,
-                                           std::max<std::size_t>(n_blocks, 1)));
+    open(static_cast<std::size_t>(most_slots(static_cast<std::int64_t>(n_blocks), n_threads)),
+         std::clamp<std::size_t>(static_cast<std::size_t>(std::max(n_threads, 1)), 1,
+                                 std::max<std::size_t>(n_blocks, 1)));
     run_in_order(static_cast<std::int64_t>(n_blocks), kRanges, n_threads,
                  {[&](std::int64_t block, std::int64_t slot, int worker) {
                       const FlushSubnormals flush;
