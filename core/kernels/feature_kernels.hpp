@@ -10,6 +10,15 @@ namespace crfkit::CRFKIT_ISA {
 
 inline std::int64_t smaller_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
+// Rows and single weights are read, and their sums written, here and there in tables that are larger than the
+// caches near the processor. So they are fetched while those so many before them are worked on.
+inline constexpr std::int64_t kRowsAhead = 16, kEntriesAhead = 32, kSumsAhead = 8;
+
+template <class Number>
+inline void fetch(const Number* numbers, int n) {
+    for (int i = 0; i < n; i += 64 / sizeof(Number)) __builtin_prefetch(numbers + i);
+}
+
 // One tile of NV vectors of a position's row: base + Σ value · row.
 template <class Real, int NV>
 inline void sum_weight_rows(const Real* rows, std::int32_t stride, const std::int32_t* ids,
@@ -60,10 +69,16 @@ void score_narrow_positions(const PositionFeatures<Real>& f, std::int64_t n_posi
     constexpr int lanes = Lanes<Real>::count;
     Ints label_of[NV];
     for (int i = 0; i < NV * lanes; ++i) label_of[i / lanes][i % lanes] = i;
+    const std::int64_t n_rows = f.row_ptr[n_positions], n_entries = f.entry_ptr[n_positions];
     for (std::int64_t t = 0; t < n_positions; ++t) {
         Vector<Real> sums[NV];
         for (int j = 0; j < NV; ++j) sums[j] = load(base + j * lanes);
-        for (std::int64_t i = f.row_ptr[t]; i < f.row_ptr[t + 1]; ++i) {
+        const std::int64_t end_of_rows = f.row_ptr[t + 1], end_of_entries = f.entry_ptr[t + 1];
+        const std::int32_t* rows_ahead = f.row_ids + smaller_of(kRowsAhead, n_rows - end_of_rows);
+        const std::int32_t* entries_ahead =
+            f.entry_ids + smaller_of(kEntriesAhead, n_entries - end_of_entries);
+        for (std::int64_t i = f.row_ptr[t]; i < end_of_rows; ++i) {
+            fetch(f.rows + static_cast<std::int64_t>(rows_ahead[i]) * (NV * lanes), NV * lanes);
             const Real* row = f.rows + static_cast<std::int64_t>(f.row_ids[i]) * (NV * lanes);
             if (f.row_values) {
                 const Vector<Real> factor = broadcast(f.row_values[i]);
@@ -72,7 +87,8 @@ void score_narrow_positions(const PositionFeatures<Real>& f, std::int64_t n_posi
                 for (int j = 0; j < NV; ++j) sums[j] += load(row + j * lanes);
             }
         }
-        for (std::int64_t i = f.entry_ptr[t]; i < f.entry_ptr[t + 1]; ++i) {
+        for (std::int64_t i = f.entry_ptr[t]; i < end_of_entries; ++i) {
+            __builtin_prefetch(f.weights + entries_ahead[i]);
             const Real weight = f.weights[f.entry_ids[i]];
             const Vector<Real> score = broadcast(f.entry_values ? f.entry_values[i] * weight : weight);
             const Ints label = f.entry_labels[i] - Ints{};
@@ -240,9 +256,12 @@ inline void sum_rows_tile(const PositionLists<Real>& lists, std::int64_t first, 
                           const std::int32_t* targets, const Real* residuals, std::int32_t stride,
                           double* table) {
     if (targets)
-        for (std::int64_t list = first; list < last; ++list)
+        for (std::int64_t list = first; list < last; ++list) {
+            const std::int64_t ahead = targets[smaller_of(list + kSumsAhead, last - 1)];
+            fetch(table + ahead * stride, NV * Lanes<Real>::count);
             sum_residual_rows<Real, NV, true>(lists, list, residuals, stride,
                                               table + static_cast<std::int64_t>(targets[list]) * stride);
+        }
     else
         for (std::int64_t list = first; list < last; ++list)
             sum_residual_rows<Real, NV, false>(lists, list, residuals, stride,
@@ -273,6 +292,7 @@ void sum_entries(const PositionLists<Real>& lists, std::int64_t first, std::int6
                  const std::int32_t* targets, const std::int32_t* labels, const Real* residuals,
                  std::int32_t stride, double* sums) {
     for (std::int64_t list = first; list < last; ++list) {
+        if (targets) __builtin_prefetch(sums + targets[smaller_of(list + kEntriesAhead, last - 1)]);
         double total = 0;
         const Real* column = residuals + labels[list];
         for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
