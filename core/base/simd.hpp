@@ -19,7 +19,9 @@
 
 namespace crfkit::CRFKIT_ISA {
 
-#if defined(__AVX512F__)
+// CRFKIT_NARROW: vectors of half the width that the instruction set has.
+#if defined(__AVX512F__) && !defined(CRFKIT_NARROW)
+#define CRFKIT_512_BITS
 inline constexpr int kVectorBytes = 64;
 #elif defined(__AVX2__)
 inline constexpr int kVectorBytes = 32;
@@ -126,7 +128,7 @@ inline Vector<float> exp_nonpositive(Vector<float> x) {
     return tiny ? V{} : result;
 }
 
-#if defined(__AVX512F__)
+#if defined(CRFKIT_512_BITS)
 // The same with x = n·(ln 2)/16 + r, |r| ≤ (ln 2)/32: exp(x) = 2^(n div 16) · 2^((n mod 16)/16) · p(r). The
 // table of the second factor fills two registers; p is the Taylor polynomial of degree 7, economised to
 // degree 6 (Chebyshev).

@@ -35,8 +35,10 @@ constexpr Kernels<Real> table() {
 }
 
 extern const Kernels<float> float_kernels;
-extern const Kernels<double> double_kernels;
 const Kernels<float> float_kernels = table<float>();
+
+#ifndef CRFKIT_NARROW  // narrow vectors make no rows shorter but those of floats
+extern const Kernels<double> double_kernels;
 const Kernels<double> double_kernels = table<double>();
 
 extern const VectorKernels vector_kernels;
@@ -79,5 +81,6 @@ extern const SiblingKernels sibling_kernels = {all_usable,
 extern const StepKernels step_kernels;
 const StepKernels step_kernels = {read_slots,    add_to_slots, settle,    read_adaptive,
                                   move_adaptive, read_late,    close_gaps};
+#endif
 
 }  // namespace crfkit::CRFKIT_ISA

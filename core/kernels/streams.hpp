@@ -19,7 +19,7 @@ inline std::int64_t phase(const double* place) {
 
 // `place` is aligned.
 inline void store_past(double* place, Vector<double> numbers) {
-#if defined(__AVX512F__)
+#if defined(CRFKIT_512_BITS)
     _mm512_stream_pd(place, numbers);
 #elif defined(__AVX2__)
     _mm256_stream_pd(place, numbers);
