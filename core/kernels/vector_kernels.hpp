@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "base/simd.hpp"
 #include "kernels/vectors.hpp"
 
 #if defined(__AVX2__)
@@ -169,38 +170,64 @@ inline void orthant_step(const OrthantPath& path, double t, double* out, std::in
     }
 }
 
-// sums[2r] += row_r · y, sums[2r + 1] += row_r · v over one tile, for all rows. While a tile is worked on,
-// the same rows of the next one are fetched.
+// How many rows go through a tile together: those whose sums stay in registers.
+#if defined(__AVX512F__)
+inline constexpr int kRowsOfProducts = 4, kRowsOfSum = 8;
+#else
+inline constexpr int kRowsOfProducts = 2, kRowsOfSum = 4;
+#endif
+
+// Calls use(j) for every j = 0, 8, 16, … of whole 16s of a tile, and fetches the same elements of the next
+// tile. Returns where the rest begins.
+template <int n_rows, class Number, class Use>
+inline std::int64_t each_eight(const Number* row, std::int64_t apart, std::int64_t width, Use use) {
+    constexpr std::int64_t line = 64 / sizeof(Number);
+    std::int64_t i = 0;
+    for (; i + line <= width; i += line) {
+        for (int k = 0; k < n_rows; ++k) __builtin_prefetch(row + k * apart + i + kTile);
+        for (std::int64_t j = i; j < i + line; j += 8) use(j);
+    }
+    for (; i + 16 <= width; i += 16)
+        for (std::int64_t j = i; j < i + 16; j += 8) use(j);
+    return i;
+}
+
+// sums[2r] += row_r · y, sums[2r + 1] += row_r · v over one tile, for n_rows rows that lie `apart` from each
+// other.
+template <int n_rows, class Number>
+inline void add_products_of_rows(const Number* row, std::int64_t apart, std::int64_t width, const double* y,
+                                 const double* v, double* sums) {
+    Doubles with_y[n_rows] = {}, with_v[n_rows] = {};
+    const std::int64_t rest = each_eight<n_rows>(row, apart, width, [&](std::int64_t j) {
+        const Doubles y8 = load8(y + j), v8 = load8(v + j);
+        CRFKIT_UNROLL
+        for (int k = 0; k < n_rows; ++k) {
+            const Doubles numbers = load8(row + k * apart + j);
+            with_y[k] += numbers * y8;
+            with_v[k] += numbers * v8;
+        }
+    });
+    for (int k = 0; k < n_rows; ++k) {
+        double rest_y = 0.0, rest_v = 0.0;
+        for (std::int64_t i = rest; i < width; ++i) {
+            rest_y += widened(row[k * apart + i]) * y[i];
+            rest_v += widened(row[k * apart + i]) * v[i];
+        }
+        sums[2 * k] += sum8(with_y[k]) + rest_y;
+        sums[2 * k + 1] += sum8(with_v[k]) + rest_v;
+    }
+}
+
+// The same for all rows.
 template <class Number>
 inline void add_row_products(const Number* tile, const PairRows<Number>& pairs, std::int64_t width,
                              const double* y, const double* v, double* sums) {
-    for (std::int64_t row = 0; row < pairs.n_rows; row += 2) {
-        const Number *a = tile + row * pairs.n_columns, *b = a + pairs.n_columns;
-        Doubles ay{}, av{}, by{}, bv{};
-        std::int64_t i = 0;
-        for (; i + 16 <= width; i += 16) {
-            __builtin_prefetch(a + i + kTile);
-            __builtin_prefetch(b + i + kTile);
-            for (std::int64_t j = i; j < i + 16; j += 8) {
-                const Doubles y8 = load8(y + j), v8 = load8(v + j), a8 = load8(a + j), b8 = load8(b + j);
-                ay += a8 * y8;
-                av += a8 * v8;
-                by += b8 * y8;
-                bv += b8 * v8;
-            }
-        }
-        double rest[4] = {};
-        for (; i < width; ++i) {
-            rest[0] += widened(a[i]) * y[i];
-            rest[1] += widened(a[i]) * v[i];
-            rest[2] += widened(b[i]) * y[i];
-            rest[3] += widened(b[i]) * v[i];
-        }
-        sums[2 * row] += sum8(ay) + rest[0];
-        sums[2 * row + 1] += sum8(av) + rest[1];
-        sums[2 * row + 2] += sum8(by) + rest[2];
-        sums[2 * row + 3] += sum8(bv) + rest[3];
-    }
+    const std::int64_t apart = pairs.n_columns;
+    std::int64_t row = 0;
+    for (; row + kRowsOfProducts <= pairs.n_rows; row += kRowsOfProducts)
+        add_products_of_rows<kRowsOfProducts>(tile + row * apart, apart, width, y, v, sums + 2 * row);
+    for (; row < pairs.n_rows; row += 2)
+        add_products_of_rows<2>(tile + row * apart, apart, width, y, v, sums + 2 * row);
 }
 
 // s, y and v of one tile of columns.
@@ -269,20 +296,16 @@ inline void gram(const PairRows<Number>& pairs, std::int64_t first, std::int64_t
     }
 }
 
-// out += Σ_k c_k row_k over one tile, for n_rows rows that lie `apart` from each other. Fetches the next tile
-// as above.
+// out += Σ_k c_k row_k over one tile, for n_rows rows that lie `apart` from each other.
 template <int n_rows, class Number>
 inline void add_rows(const Number* row, std::int64_t apart, const double* c, std::int64_t width,
                      double* out) {
-    std::int64_t i = 0;
-    for (; i + 16 <= width; i += 16) {
-        for (int k = 0; k < n_rows; ++k) __builtin_prefetch(row + k * apart + i + kTile);
-        for (std::int64_t j = i; j < i + 16; j += 8) {
-            Doubles sum = load8(out + j);
-            for (int k = 0; k < n_rows; ++k) sum += c[k] * load8(row + k * apart + j);
-            store8(out + j, sum);
-        }
-    }
+    std::int64_t i = each_eight<n_rows>(row, apart, width, [&](std::int64_t j) {
+        Doubles sum = load8(out + j);
+        CRFKIT_UNROLL
+        for (int k = 0; k < n_rows; ++k) sum += c[k] * load8(row + k * apart + j);
+        store8(out + j, sum);
+    });
     for (; i < width; ++i)
         for (int k = 0; k < n_rows; ++k) out[i] += c[k] * widened(row[k * apart + i]);
 }
@@ -298,9 +321,9 @@ inline void combine(const PairRows<Number>& pairs, const Combination& combinatio
         double* d = columns.ids ? local : out + tile;
         for (std::int64_t i = 0; i < width; ++i) d[i] = combination.factor * v[i];
         std::int64_t row = 0;
-        for (; row + 4 <= pairs.n_rows; row += 4)
-            add_rows<4>(pairs.rows + row * pairs.n_columns + tile, pairs.n_columns,
-                        combination.coefficients + row, width, d);
+        for (; row + kRowsOfSum <= pairs.n_rows; row += kRowsOfSum)
+            add_rows<kRowsOfSum>(pairs.rows + row * pairs.n_columns + tile, pairs.n_columns,
+                                 combination.coefficients + row, width, d);
         for (; row < pairs.n_rows; row += 2)
             add_rows<2>(pairs.rows + row * pairs.n_columns + tile, pairs.n_columns,
                         combination.coefficients + row, width, d);
