@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from crfkit import Clusters, Lexicon, WordVectors
-from crfkit.errors import ArgumentError, FileFormatError, ShapeError
+from crfkit.errors import ArgumentError, FileFormatError, ShapeError, UnwritableFileError
 from crfkit.features import learn_clusters
 
 Loose: Any = WordVectors
@@ -61,3 +63,20 @@ def test_files_without_words(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(FileFormatError, match=r"c.txt: the file has no word"):
         Clusters.read(path)
+
+
+@pytest.mark.parametrize("write", [Clusters.write, Clusters.save])
+def test_files_of_clusters_are_written_as_model_files_are(
+    write: Callable[[Clusters, Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clusters = Clusters.build({"a": "0"})
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write(clusters, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    write(clusters, Path("/dev/null"))
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    monkeypatch.chdir(tmp_path)
+    for folder in (Path(), Path(".."), tmp_path):
+        with pytest.raises(UnwritableFileError, match="it is a folder"):
+            write(clusters, folder)
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from crfkit.data import InputError
+from crfkit.data import InputError, check_writable, replacing
 from crfkit.errors import FileFormatError, MissingFileError, UnsavableError, UnwritableFileError
 from crfkit.features import Encoder, FeatureMap, Labels, Vocabulary
 from crfkit.models.files.crf_file import Contents, pack, unpack
-from crfkit.models.files.disk import check_writable, read_bytes, replacing
+from crfkit.models.files.disk import read_bytes
 from crfkit.models.files.model_file import VERSION, ModelFile, compress, decode, decompress, encode
 
 MODEL = ModelFile(
@@ -203,7 +203,7 @@ def test_ctrl_c_before_the_first_byte_leaves_nothing(tmp_path: Path, monkeypatch
     def interrupt(stream: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crfkit.models.files.disk._lock", interrupt)
+    monkeypatch.setattr("crfkit.data.drafts._lock", interrupt)
     for attempt in (lambda path: replacing(path).__enter__(), check_writable):
         with pytest.raises(KeyboardInterrupt):
             attempt(tmp_path / "m.crf")

@@ -236,7 +236,7 @@ def test_training_goes_on_without_a_checkpoint(tmp_path: Path, monkeypatch: pyte
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("crfkit.models.files.disk.os.fsync", full)
+    monkeypatch.setattr("crfkit.data.drafts.os.fsync", full)
     with pytest.warns(CheckpointFailed, match="training goes on: .*c: cannot be written"):
         model = CRF(optimizer=few).fit(X, y, checkpoint=Checkpoint(path, every=1))
     assert model.weights_.tobytes() == CRF(optimizer=few).fit(X, y).weights_.tobytes()

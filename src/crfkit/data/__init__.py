@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         read_conllu,
         write_conllu,
     )
+    from crfkit.data.drafts import check_writable, replacing
     from crfkit.data.encoded import DatasetFolder, EncodedDataset, open_dataset
     from crfkit.data.files import (
         number_lines,
@@ -64,6 +65,7 @@ __all__ = [
     "Word",
     "check_labels",
     "check_tree",
+    "check_writable",
     "fewest_weights",
     "find_separator",
     "from_frame",
@@ -87,6 +89,7 @@ __all__ = [
     "read_uai_evidence",
     "read_uai_result",
     "read_words",
+    "replacing",
     "source_name",
     "token_offsets",
     "write_arrays",
@@ -112,6 +115,7 @@ _LAZY = {  # what only labels reads no files of these kinds
         "read_conllu",
         "write_conllu",
     ),
+    "drafts": ("check_writable", "replacing"),
     "encoded": ("DatasetFolder", "EncodedDataset", "open_dataset"),
     "frames": ("SequenceFrame", "from_frame"),
     "files": ("number_lines", "read_byte_pieces", "read_bytes", "read_pieces", "read_text", "source_name"),

@@ -1,5 +1,6 @@
 """What a user trains, saves and loads."""
 
+from crfkit.data import check_writable, replacing
 from crfkit.models.averaging import average_models
 from crfkit.models.column_tagging import ColumnTagger
 from crfkit.models.constraints import ImpossibleSequenceError, SequencesSkipped
@@ -8,7 +9,7 @@ from crfkit.models.description import describe
 from crfkit.models.encoded_input import ScoredLabels
 from crfkit.models.estimator import Estimator, NotFittedError
 from crfkit.models.explanations import Explanation, ExplanationPart
-from crfkit.models.files.disk import check_no_folder, check_writable, replacing, save_elsewhere
+from crfkit.models.files.disk import check_no_folder, save_elsewhere
 from crfkit.models.files.file_arrays import name_damage, pack_texts, setting, unpack_texts
 from crfkit.models.files.from_weights import assemble
 from crfkit.models.files.loading import from_file, load

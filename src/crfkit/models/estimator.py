@@ -13,8 +13,9 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from crfkit.arrays import Float64s
+from crfkit.data import replacing
 from crfkit.errors import ArgumentError
-from crfkit.models.files import disk, model_file
+from crfkit.models.files import model_file
 from crfkit.models.notebook_view import ParameterView
 from crfkit.models.training.endings import warn_of_ending
 from crfkit.models.training.train import Trained, Weighted
@@ -123,7 +124,7 @@ class Estimator(ParameterView):
         """
         file = self.to_file(single_precision=single_precision, metadata=metadata, bundle=bundle)
         data = model_file.encode(file)
-        with disk.replacing(path) as stream:
+        with replacing(path) as stream:
             stream.write(data)
 
     def _to_bytes(self) -> bytes:

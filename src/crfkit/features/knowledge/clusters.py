@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from crfkit import _core
-from crfkit.data import number_lines
+from crfkit.data import number_lines, replacing
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features.knowledge import mapped_file
 from crfkit.features.knowledge.mapped_file import MappedFile
@@ -193,7 +192,7 @@ class Clusters(Resource):
         """Write the text file of lines `path<TAB>word<TAB>count`, which `read` takes, sorted by path and count."""
         ordered = sorted(self.words(), key=lambda word: (word.path, -word.frequency))
         lines = [_write_line(word) for word in ordered]
-        with mapped_file.replacing(Path(path)) as stream:
+        with replacing(path) as stream:
             stream.writelines(lines)
 
 

@@ -12,16 +12,15 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.data import make_read_error
-from crfkit.errors import FileFormatError, FileVersionError, UnwritableFileError
+from crfkit.data import make_read_error, replacing
+from crfkit.errors import FileFormatError, FileVersionError
 
 Array = npt.NDArray[Any]
 MAGIC = b"crfkit resource\n"
@@ -76,23 +75,8 @@ def write(file: MappedFile, stream: IO[bytes]) -> None:
 
 def save(file: MappedFile, path: str | os.PathLike[str]) -> None:
     """Write a file, which replaces an existing one in a single step: processes that have mapped that one keep it."""
-    with replacing(Path(path)) as stream:
+    with replacing(path) as stream:
         write(file, stream)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A stream to a file that appears under its name when it is complete."""
-    draft = path.with_name(f".{path.name[:80]}.{os.urandom(6).hex()}.part")
-    try:
-        with draft.open("xb") as stream:
-            yield stream
-        draft.replace(path)
-    except OSError as error:
-        raise UnwritableFileError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
 
 
 def is_mapped_file(path: str | os.PathLike[str]) -> bool:

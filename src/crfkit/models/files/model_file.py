@@ -19,8 +19,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from crfkit.data import replacing
 from crfkit.errors import FileFormatError, FileVersionError, UnsavableError
-from crfkit.models.files.disk import read_bytes, replacing
+from crfkit.models.files.disk import read_bytes
 
 VERSION = 1
 Array = npt.NDArray[Any]

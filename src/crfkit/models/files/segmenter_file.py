@@ -7,6 +7,7 @@ texts "lexicon", "unknown": form,fields of each entry
 import os
 from typing import Any
 
+from crfkit.data import replacing
 from crfkit.errors import FileFormatError, UnsavableError
 from crfkit.features import (
     CharacterClasses,
@@ -17,7 +18,7 @@ from crfkit.features import (
     join_fields,
     split_fields,
 )
-from crfkit.models.files import disk, model_file
+from crfkit.models.files import model_file
 from crfkit.models.files.file_arrays import flag, pack_texts, setting, unpack_texts
 from crfkit.models.files.model_file import ModelFile
 from crfkit.models.word_segmenter import WordSegmenter
@@ -29,7 +30,7 @@ TYPE = "WordSegmenter"
 def save(segmenter: WordSegmenter, path: str | os.PathLike[str]) -> None:
     """Write the file."""
     data = to_bytes(segmenter)
-    with disk.replacing(path) as stream:
+    with replacing(path) as stream:
         stream.write(data)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from crfkit.arrays import Float64s
 from crfkit.counts import check_count
+from crfkit.data import check_writable, replacing
 from crfkit.errors import ArgumentError, InputError
 from crfkit.evaluation import Metric
 from crfkit.features import FeatureFunctions
@@ -119,7 +120,7 @@ class CheckpointRun:
             content["checksum"] = _checksum(content, snapshot.arrays)
             data = model_file.encode(ModelFile(TYPE, content, snapshot.arrays))
             try:
-                with disk.replacing(checkpoint.path) as stream:
+                with replacing(checkpoint.path) as stream:
                     stream.write(data)
             except InputError as error:  # such as a full disk: the run is worth more than its checkpoint
                 message = f"no checkpoint was written, training goes on: {error}"
@@ -198,7 +199,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are num
 def _open(checkpoint: Checkpoint) -> ModelFile | None:
     """The file to go on from, if there is one and that is wanted; refused if damaged."""
     path = checkpoint.path
-    disk.check_writable(path)
+    check_writable(path)
     if not checkpoint.resume or not Path(path).exists():
         return None
     try:
