@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -10,8 +12,8 @@ from click.testing import Result
 
 import crfkit
 from crfkit.data import open_dataset
-from crfkit.errors import ArgumentError
-from crfkit.features import dataset_writer, encode_files, open_resource
+from crfkit.errors import ArgumentError, FileFormatError
+from crfkit.features import Template, dataset_writer, encode_files, open_resource
 from tests.cli.commands import run as run_texts
 from tests.models.test_stored_dictionaries import inflected
 
@@ -200,6 +202,53 @@ def test_resources(tmp_path: Path, file: Path) -> None:
     assert crfkit.load(model).weights_.tobytes() == known.weights_.tobytes()
     assert run("tag", model, file, *resource).stdout.count("NOUN") >= 8
     assert "give the model the resources" in run("train", out, "--model", model, status=2).stderr
+
+
+def test_a_template_reads_resources(tmp_path: Path, file: Path) -> None:
+    out, model, words, template = (tmp_path / name for name in ("data", "m.crf", "animals.txt", "template"))
+    words.write_text("dog\ncat\n")
+    template.write_text("animal=%in[0,0,animals]\nB\n")
+    file.write_text(ROWS.replace(" D ", " ").replace(" N ", " ").replace(" V ", " "))
+    encode = ("encode", file, "--out", out, "--template", template)
+    assert "or by --resource animals=FILE" in run(*encode, status=2).stderr
+    assert not out.exists()
+    resource = ("--resource", f"animals={words}")
+    run(*encode, *resource)
+    run("train", out, "--model", model, *resource)
+    known = crfkit.CRF(features=Template.read(template), resources={"animals": open_resource(words)}).fit(
+        file
+    )
+    assert crfkit.load(model).weights_.tobytes() == known.weights_.tobytes()
+    run(*encode, *resource)  # it is complete
+    words.write_text("dog\n")
+    assert "another data set" in run(*encode, *resource, status=2).stderr
+
+
+def test_standard_input_and_pipes(tmp_path: Path, file: Path) -> None:
+    """Nothing of a pipe is lost where the file is looked at before it is read."""
+    options = ("--features", "pos", "--shard-size", "9")
+    known = encode_files(file, tmp_path / "known", features="pos", shard_size=9)
+    text = file.read_text()
+    run_texts("encode", "-", "--out", str(tmp_path / "stdin"), *options, text=text)
+    run_texts("encode", "-", "--out", str(tmp_path / "stdin"), *options, text=text)
+    changed = run_texts("encode", "-", "--out", str(tmp_path / "stdin"), *options, text=text * 2, status=2)
+    assert "another data set" in changed.stderr
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    run("encode", pipe, "--out", tmp_path / "piped", *options)
+    writer.join()
+    for name in ("stdin", "piped"):
+        assert open_dataset(tmp_path / name).n_sequences == known.n_sequences
+        for path in (tmp_path / "known").glob("*.safetensors"):
+            assert (tmp_path / name / path.name).read_bytes() == path.read_bytes()
+    twice = run_texts("encode", "-", "-", "--out", str(tmp_path / "x"), *options, status=2)
+    assert "given twice" in twice.stderr
+    mixed = run_texts("encode", str(file), "-", "--out", str(tmp_path / "x"), *options, text="a\n", status=2)
+    assert "<stdin>:1: found one column" in mixed.stderr
+    with pytest.raises(FileFormatError, match="pipe: not a file, expected one that can be read again"):
+        encode_files(pipe, tmp_path / "y")
 
 
 def test_other_structures(tmp_path: Path) -> None:

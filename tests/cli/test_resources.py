@@ -100,6 +100,29 @@ def test_lexicons(folder: Path) -> None:
     assert "would replace" in run("lexicon", folder / "names.txt", "--out", folder / "names.txt", status=2)
 
 
+def test_resources_of_standard_input(folder: Path) -> None:
+    def pipe(text: str, *arguments: object, status: int = 0) -> str:
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+        assert result.exit_code == status, result.output
+        return result.output
+
+    pipe("Oslo\nNew York\n", "lexicon", "city=-", f"other={folder / 'cities.txt'}", "--out", folder / "l")
+    assert Lexicon.load(folder / "l")["New York"] == ("city", "other")
+    assert "given twice" in pipe("", "lexicon", "a=-", "b=-", "--out", folder / "l", status=2)
+    assert "<stdin>: the file has no entry" in pipe("", "lexicon", "-", "--out", folder / "l", status=2)
+    pipe("a b\nb a\n", "cluster", "-", "--out", folder / "paths", "--classes", 2)
+    assert len(Clusters.read(folder / "paths")) == 2
+    assert "<stdin>:1: expected more than 3 columns" in pipe(
+        "a\n", "cluster", "-", "--column", 3, "--out", folder / "paths", status=2
+    )
+
+
+@pytest.mark.parametrize("command", ["cluster", "lexicon"])
+def test_where_nothing_can_be_written_nothing_is_read(folder: Path, command: str) -> None:
+    for out, reason in ((folder / "no" / "out", "No such file"), (folder, "it is a folder")):
+        assert f"{out}: cannot be written ({reason}" in run(command, folder / "none", "--out", out, status=2)
+
+
 def test_clusters(folder: Path) -> None:
     text, out = folder / "text", folder / "paths"
     text.write_text(
@@ -177,7 +200,4 @@ def test_errors_of_resources_say_where_and_what_to_do(folder: Path) -> None:
     assert "template:2: the lexicon 'cities' has no list 'town', expected one of 'city'" in output
     (folder / "empty").write_text("\n")
     assert "empty: the file has no entry" in run("lexicon", folder / "empty", "--out", folder / "o", status=2)
-    assert "the data set cannot" in run(
-        "encode", folder / "train", "--out", folder / "data", "--template", folder / "template", status=2
-    )
     assert "empty: there is no word" in run("cluster", folder / "empty", "--out", folder / "o", status=2)

@@ -7,19 +7,20 @@ import click
 
 from crfkit.cli.options import quiet_option
 from crfkit.cli.progress import Display
-from crfkit.cli.streams import check_output
-from crfkit.data import number_lines
+from crfkit.cli.streams import ArrivingLines, check_output, open_input
+from crfkit.data import check_writable, number_lines, source_name
 from crfkit.errors import InputError
 
 
-def read_sentences(path: Path, column: int | None) -> Iterator[list[str]]:
+def read_sentences(source: Path | ArrivingLines, column: int | None) -> Iterator[list[str]]:
     """The sentences of a text, one a line, or of a column file, where a blank line ends one."""
     if column is None:
-        for _, line in number_lines(path):
+        for _, line in number_lines(source):
             yield line.split()
         return
+    path = source_name(source)
     words: list[str] = []
-    for number, line in number_lines(path):
+    for number, line in number_lines(source):
         cells = line.split("\t") if "\t" in line else line.split()
         if not line.strip():
             yield words
@@ -34,7 +35,7 @@ def read_sentences(path: Path, column: int | None) -> Iterator[list[str]]:
 
 
 @click.command("cluster", short_help="Learn Brown clusters of words from text.")
-@click.argument("text", type=click.Path(path_type=Path))
+@click.argument("text", type=str)
 @click.option("--classes", default=1000, show_default=True, type=click.IntRange(min=1), help="How many.")
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Where lines of path, word and count go."
@@ -52,19 +53,21 @@ def read_sentences(path: Path, column: int | None) -> Iterator[list[str]]:
 )
 @quiet_option
 def command(
-    text: Path, classes: int, out: Path, min_count: int, fold_case: bool, column: int | None, quiet: bool
+    text: str, classes: int, out: Path, min_count: int, fold_case: bool, column: int | None, quiet: bool
 ) -> None:
     """Learn Brown clusters (Brown et al. 1992) of the words of TEXT, one sentence a line, words between blanks.
 
-    OUT gets a line for each word: the path of its class in a binary tree, the word and its count, between tabs. The file is
-    for crfkit train --resource NAME=OUT, for crfkit.Clusters.read, and for other tools that read such paths.
+    TEXT may be -, standard input, or a pipe. OUT gets a line for each word: the path of its class in a binary tree, the word
+    and its count, between tabs. The file is for crfkit train --resource NAME=OUT, for crfkit.Clusters.read, and for other
+    tools that read such paths.
     """
     from crfkit.features import learn_clusters
 
     check_output(out, (text,), "the clusters")
+    check_writable(out)
     with Display(quiet=quiet) as display:
         display.stage(f"reading {text}", "sentences")
-        sentences = list(display.count(read_sentences(text, column)))
+        sentences = list(display.count(read_sentences(open_input(text), column)))
         if not any(sentences):
             raise InputError(f"{text}: there is no word, expected sentences")
         display.stage("merging classes", "merges")

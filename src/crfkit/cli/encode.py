@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -12,13 +12,14 @@ from crfkit.cli.columns import check_rows
 from crfkit.cli.options import MinCount, hash_option, quiet_option, threads_option
 from crfkit.cli.progress import Display
 from crfkit.cli.resources import open_resources, resource_option
+from crfkit.cli.streams import KeptStream, open_input
 from crfkit.data import find_separator
 from crfkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from crfkit.features import ColumnRows, Template
+    from crfkit.features import ColumnRows, PairSource, Template
 
 
 @click.command("encode", short_help="Encode column files as a data set of any size for training.")
@@ -63,16 +64,18 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
 
     FILES have one word a line, as for crfkit train. They are read once, in bounded memory. A run that was killed goes on
     when the same command is given again; shards that it has written are kept. A file that was wrong may be mended first, or
-    left out: files before it are not read again.
+    left out: files before it are not read again. One of FILES may be -, standard input, or a pipe: it is kept in a
+    temporary file until the data set is complete.
     """
-    from crfkit.features import ENCODED_SHARD_SIZE, EncodingSettings, encode_sources, file_source
+    from crfkit.features import ENCODED_SHARD_SIZE, EncodingSettings, encode_sources
 
     features = _features(options)
     reading = {"label_column": options["label_column"], "separator": options["separator"]}
     conllu = options["plain_columns"] or not isinstance(features, str)
-    sources = [file_source(path, partial(_shards, path, conllu=conllu, **reading)) for path in files]
+    inputs = _inputs(files)
+    sources = [_source(given, partial(_shards, given, conllu=conllu, **reading)) for given in inputs]
     if reading["separator"] is None:  # what a model of this data is to read files with
-        reading = {**reading, "separator": find_separator(files[0])}
+        reading = {**reading, "separator": find_separator(_readable(inputs[0]))}
     resources = open_resources(options["resources"])
     size = options["shard_size"] or ENCODED_SHARD_SIZE
     settings = EncodingSettings(features, 1, size, reading, options["hash_bits"], resources)
@@ -88,12 +91,35 @@ def command(files: tuple[Path, ...], out: Path, quiet: bool, **options: Any) -> 
         display.say(repr(dataset).strip("<>").removeprefix("EncodedDataset "))
 
 
-def _shards(path: Path, shard_size: int, n_threads: int, **reading: Any) -> Iterator[ColumnRows]:
+def _inputs(files: tuple[Path, ...]) -> list[Path | KeptStream]:
+    """The files; what standard input or a pipe brings is kept, as it is read more than once."""
+    if sum(str(file) == "-" for file in files) > 1:
+        raise InputError("- was given twice, but standard input can be read once")
+    opened = [open_input(str(file)) for file in files]
+    return [given if isinstance(given, Path) else KeptStream(given) for given in opened]
+
+
+def _source(given: Path | KeptStream, shards: Callable[[int, int], Iterator[ColumnRows]]) -> PairSource:
+    """Where sequences come from, and what tells whether it is the same when a killed run goes on."""
+    from crfkit.features import PairSource, file_source
+
+    if isinstance(given, Path):
+        return file_source(given, shards)
+    return PairSource(given.name, identity=[given.size, given.digest], rows=shards)
+
+
+def _readable(given: Path | KeptStream) -> Path | IO[bytes]:
+    return given if isinstance(given, Path) else given.rewound()
+
+
+def _shards(
+    given: Path | KeptStream, shard_size: int, n_threads: int, **reading: Any
+) -> Iterator[ColumnRows]:
     """The shards of a file."""
     from crfkit.features import ColumnRows
 
-    separator = reading["separator"]
-    for rows in ColumnRows.read_shards(path, shard_size, separator=separator, n_threads=n_threads):
+    separator, source = reading["separator"], _readable(given)
+    for rows in ColumnRows.read_shards(source, shard_size, separator=separator, n_threads=n_threads):
         yield check_rows(rows, **reading)
 
 
@@ -109,9 +135,4 @@ def _features(options: dict[str, Any]) -> Template | str:
         preset(name)  # a name that there is not is refused before any work
         return name
     kind = {"template": Template, "wapiti_patterns": WapitiPatterns}[given[0]]
-    template = kind.read(options[given[0]])
-    for lookup, place in template.lookups.items():
-        raise InputError(
-            f"{place}: %{lookup.macro} reads a resource, and the data set cannot have one: train on the file itself"
-        )
-    return template
+    return kind.read(options[given[0]])

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from crfkit.cli.streams import check_output
+from crfkit.cli.streams import check_output, open_input
+from crfkit.data import check_writable
 from crfkit.errors import InputError
 
 
@@ -17,7 +18,8 @@ def command(files: tuple[str, ...], out: Path, fold_case: bool, characters: bool
     """Make a lexicon of text files, one entry a line, such as New York.
 
     LIST names the list that a file is: city=cities.txt. In a line with a tab, what stands behind it is the name of the
-    entry's list. The lexicon is for crfkit train --resource NAME=OUT, and for crfkit.Lexicon.load.
+    entry's list. One FILE may be -, standard input. The lexicon is for crfkit train --resource NAME=OUT, and for
+    crfkit.Lexicon.load.
     """
     from crfkit.features import Lexicon
 
@@ -30,6 +32,10 @@ def command(files: tuple[str, ...], out: Path, fold_case: bool, characters: bool
             raise InputError(f"{path}: there are two files of the list {name!r}, expected LIST=FILE for each")
         paths[name] = path
     check_output(out, paths.values(), "the lexicon")
-    lexicon = Lexicon.read(paths, out, fold_case=fold_case, split=list if characters else str.split)
+    check_writable(out)
+    if sum(path == "-" for path in paths.values()) > 1:
+        raise InputError("- was given twice, but standard input can be read once")
+    sources = {name: open_input(path) for name, path in paths.items()}
+    lexicon = Lexicon.read(sources, out, fold_case=fold_case, split=list if characters else str.split)
     lists = ", ".join(filter(None, lexicon.lists))
     click.echo(f"{out}: {len(lexicon):,} entries{f' in the lists {lists}' if lists else ''}", err=True)

@@ -5,11 +5,13 @@ characters that it does not have are escaped, as Python escapes them on the erro
 """
 
 import errno
+import hashlib
 import io
 import os
 import select
 import stat
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +26,7 @@ BAD_INPUT = 2  # exit status
 BROKEN_PIPE = 141  # exit status of a tool that the signal of a broken pipe ends: 128 + SIGPIPE
 
 T = TypeVar("T")
+Stream = TypeVar("Stream", bound=IO[bytes])
 
 _PIECE = 1 << 16  # bytes asked for at once
 _OPPOSITE = {0: os.O_WRONLY, 1: os.O_RDONLY, 2: os.O_WRONLY}
@@ -186,10 +189,43 @@ def open_input(path: str) -> Path | ArrivingLines:
     file = Path(path)
     try:
         if file.is_fifo() or file.is_char_device():
-            return ArrivingLines(file.open("rb"), path)
+            return ArrivingLines(_close_at_end(file.open("rb")), path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     return file
+
+
+class KeptStream:
+    """What a stream has brought, in a temporary file without a name: it can be read more than once."""
+
+    def __init__(self, stream: ArrivingLines) -> None:
+        digest, self.size = hashlib.sha256(), 0
+        self.name = stream.name
+        self._file = _close_at_end(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115
+        for piece in stream.pieces():
+            digest.update(piece)
+            self.size += len(piece)
+            try:
+                self._file.write(piece)
+            except OSError as error:
+                where = f"in {tempfile.gettempdir()} ({error.strerror or error})"
+                raise InputError(
+                    f"{self.name}: cannot be kept {where}, expected space for all of it"
+                ) from None
+        self.digest = digest.hexdigest()  # tells whether another stream brings the same
+
+    def rewound(self) -> IO[bytes]:
+        """Its bytes from the first one on; who reads them names it in messages."""
+        self._file.seek(0)
+        self._file.name = self.name
+        return self._file
+
+
+def _close_at_end(stream: Stream) -> Stream:
+    """The stream, which is closed as the command ends."""
+    if context := click.get_current_context(silent=True):
+        context.call_on_close(stream.close)
+    return stream
 
 
 def batches(items: Iterable[T], size: int, source: Path | ArrivingLines) -> Iterator[list[T]]:

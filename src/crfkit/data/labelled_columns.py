@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 from crfkit.data.columns import AUTO, Row, read_columns
+from crfkit.data.files import Source
 from crfkit.errors import FileFormatError
 
 
@@ -34,6 +35,6 @@ def read_pairs(
         yield [row[:column] + row[column + 1 :] for row in sequence.rows], labels
 
 
-def find_separator(path: str | os.PathLike[str]) -> str:
-    """What separates the columns of a file, by its first row: tabs or blanks."""
-    return next(sequence.separator for sequence in read_columns(path))
+def find_separator(source: Source) -> str:
+    """What separates the columns of a file or stream, by its first row: tabs or blanks."""
+    return next(sequence.separator for sequence in read_columns(source))

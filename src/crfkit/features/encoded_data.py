@@ -17,7 +17,7 @@ from crfkit.features.knowledge import MissingResource, Resource, check_resources
 from crfkit.features.pair_sources import Pair, PairSource, file_source, read_row_shards
 from crfkit.features.part_encoding import ENCODED_SHARD_SIZE, EncodingSettings
 from crfkit.features.position_words import Column, check_word_column
-from crfkit.features.presets import PRESETS
+from crfkit.features.presets import PRESETS, bind_resources
 from crfkit.features.rare_features import check_min_count
 from crfkit.features.templates import Template
 
@@ -42,8 +42,13 @@ def encode_sources(
         )
     check_hash_bits(settings.hash_bits)
     check_resources(settings.resources)
+    features = settings.features
+    if isinstance(features, Template):  # whose resources are part of the plan, and are there before any work
+        features = bind_resources(features, settings.resources, of_preset=False)
+        features.check_resources()
     settings = replace(
         settings,
+        features=features,
         min_count=check_min_count(settings.min_count),
         word_column=check_word_column(settings.word_column),
         shard_size=check_count("shard_size", settings.shard_size),

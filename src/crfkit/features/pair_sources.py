@@ -3,6 +3,7 @@
 import os
 import pickle
 import re
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,8 @@ def file_source(path: str | os.PathLike[str], rows: Callable[[int, int], Iterabl
         found = Path(path).stat()
     except OSError as error:
         raise make_read_error(path, error) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise FileFormatError(f"{os.fspath(path)}: not a file, expected one that can be read again")
     return PairSource(os.fspath(path), identity=[found.st_size, found.st_mtime_ns], rows=rows)
 
 

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple, Self
 
 from crfkit import _core
-from crfkit.data import number_lines
+from crfkit.data import number_lines, source_name
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features.hunspell import MOST_FORMS, hunspell_forms
 from crfkit.features.knowledge import mapped_file
@@ -83,7 +83,7 @@ class Lexicon(Resource):
     @classmethod
     def read(
         cls,
-        paths: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
+        paths: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str] | Iterable[bytes]],
         to: str | os.PathLike[str] | None = None,
         *,
         fold_case: bool = False,
@@ -91,8 +91,8 @@ class Lexicon(Resource):
     ) -> Self:
         """A lexicon of text files, one entry a line; with `to`, in a file that is mapped.
 
-        Several files by the names of their lists, or one. In a line with a tab, what stands behind it is the name of the
-        entry's list.
+        Several files, or streams of lines, by the names of their lists, or one file. In a line with a tab, what stands
+        behind it is the name of the entry's list.
         """
         files = paths if isinstance(paths, Mapping) else {"": paths}
         pairs = chain.from_iterable(_read_entries(path, name) for name, path in files.items())
@@ -246,10 +246,10 @@ class Lexicon(Resource):
         return [word.casefold() for word in words] if self.fold_case else words
 
 
-def _read_entries(path: str | os.PathLike[str], name: str) -> Iterator[tuple[str, str]]:
+def _read_entries(source: str | os.PathLike[str] | Iterable[bytes], name: str) -> Iterator[tuple[str, str]]:
     """(list, entry) of each line of a text file that is not blank."""
-    is_empty = True
-    for number, line in number_lines(path):
+    is_empty, path = True, source_name(source)
+    for number, line in number_lines(source):
         entry, tab, listed = line.rpartition("\t") if "\t" in line else (line, "", "")
         if not line.strip():
             continue
