@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import CRF, LBFGS, InputError, TreebankTagger
+from crfkit import CRF, LBFGS, InputError, TagDictionary, TreebankTagger
 from crfkit.data import EmptyNode, Multiword, Sentence, Word, check_tree
 from crfkit.errors import ArgumentError, EmptyDataError, FileFormatError, ShapeError
 from crfkit.evaluation import evaluate_tags
@@ -266,6 +266,30 @@ def test_figures_of_known_and_unknown_words() -> None:
         "  unknown words:  66.67% of 3",
     ]
     assert evaluate_tags(gold, gold).known is None
+
+
+def test_tags_that_cannot_be_predicted_are_counted() -> None:
+    """By a tag dictionary, whose words have its tags alone; all others have any that there are."""
+    known = TagDictionary.from_lexicon({"dog": ["NOUN"], "bark": ["VERB"]}, ending_length=0)
+    crf = CRF(features="pos", tag_dictionary=known)
+    tagger = TreebankTagger("upos", crf=crf).fit(TRAIN)
+    words = [
+        Word("dog", upos="VERB"),
+        Word("dog", upos="NOUN"),
+        Word("bark", upos="X"),
+        Word("bark", upos="_"),
+    ]
+    assert [found.tolist() for found in tagger.find_impossible([Sentence(words)])] == [
+        [True, False, True, False]
+    ]
+    report = tagger.evaluate([Sentence(words), sentence("dog bark")])
+    assert report.n_impossible == 2
+    assert "\ngold tags that cannot be predicted: 2 (40.00% of words)\n" in str(report)
+    joint = TreebankTagger("upos+feats", crf=CRF(features="pos")).fit(TRAIN)
+    half = Sentence(
+        [Word("dog", upos="_", feats="Number=None"), Word("dog", upos="NOUN", feats="Number=None")]
+    )
+    assert joint.find_impossible([half])[0].tolist() == [False, True]
 
 
 def test_what_cannot_be_compared() -> None:

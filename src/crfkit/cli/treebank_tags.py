@@ -79,7 +79,10 @@ def evaluate_tagger(path: Path, file: str, display: Display, options: dict[str, 
     sentences = display.count(read_conllu(open_input(file)))
     gold: list[Sentence] = []
     predicted: list[Sentence] = []
+    n_impossible = 0
     while chunk := list(islice(sentences, BATCH)):
         gold += chunk
         predicted += tagger.predict(chunk)
-    return evaluate_tags(gold, predicted, TagColumns.parse(tagger.tag).names, tagger.known_forms_)
+        n_impossible += sum(int(words.sum()) for words in tagger.find_impossible(chunk))
+    names = TagColumns.parse(tagger.tag).names
+    return evaluate_tags(gold, predicted, names, tagger.known_forms_, n_impossible)

@@ -39,6 +39,9 @@ class TagReport:
     unknown: Share | None  # all others
     by_column: tuple[Share, ...]  # for each of the columns
     confusion: Confusion
+    n_impossible: int | None = (
+        None  # words whose gold tag the tagger can never give; None when that was not asked
+    )
 
     @property
     def accuracy(self) -> float:
@@ -55,6 +58,11 @@ class TagReport:
             pairs = zip(self.columns, self.by_column, strict=True)
             lines += (f"  {column.upper() + ':':14} {share}" for column, share in pairs)
         lines.append(f"sentences: {self.n_sentences:,}; wholly correct: {100 * whole.accuracy:6.2f}%")
+        if self.n_impossible is not None:
+            share = Share(self.n_impossible, self.words.total)
+            lines.append(
+                f"gold tags that cannot be predicted: {self.n_impossible:,} ({100 * share.accuracy:.2f}% of words)"
+            )
         errors = self.confusion.errors(10)
         if errors:
             lines.append("most frequent confusions (gold → predicted):")
@@ -67,10 +75,12 @@ def evaluate_tags(
     predicted: Sequence[Sentence],
     columns: Sequence[str] = ("upos",),
     known_forms: Collection[str] | None = None,
+    n_impossible: int | None = None,
 ) -> TagReport:
     """Compare columns of the words of the same sentences; `known_forms`: of the words of the training set.
 
-    Words whose gold UPOS or XPOS is `_` do not count where that is one of the columns.
+    Words whose gold UPOS or XPOS is `_` do not count where that is one of the columns. `n_impossible`: at how many of the
+    others the tagger could not have given the gold tag (`TreebankTagger.find_impossible`).
     """
     names = tuple(columns)
     if not names or not set(names) <= set(_NAMES):
@@ -107,6 +117,7 @@ def evaluate_tags(
         None if known_forms is None else Share(right[False], total[False]),
         tuple(Share(correct, n_words) for correct in by_column),
         confusion([labels[0]], [labels[1]]),
+        n_impossible,
     )
 
 

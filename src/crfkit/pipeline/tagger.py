@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s
+from crfkit.arrays import Bools, Float64s
 from crfkit.data import Sentence
 from crfkit.errors import ArgumentError, EmptyDataError
 from crfkit.evaluation import TagReport, evaluate_tags
@@ -159,6 +159,20 @@ class TreebankTagger(SavedModel):
         crf = self._trained()
         return crf.predict_marginals(self._read(check_sentences(sentences), crf))
 
+    def find_impossible(self, sentences: Iterable[Sentence]) -> list[Bools]:
+        """The words whose right tag is never predicted, whatever the weights are: bool[T] for each sentence.
+
+        These are tags that the training set does not have, and those that the tag dictionary or the bigrams exclude there.
+        A word whose UPOS or XPOS is `_` is none of them where that is one of the columns.
+        """
+        crf, columns = self._trained(), TagColumns.parse(self.tag)
+        given = check_sentences(sentences)
+        gold = [
+            [columns.join(word) if columns.is_complete(word) else None for word in sentence.words]
+            for sentence in given
+        ]
+        return crf.find_impossible(self._read(given, crf), gold)
+
     def positions(self, sentences: Iterable[Sentence]) -> list[Sequence[Any]]:
         """What the trained CRF sees of the words of sentences: their forms, or rows that begin with them."""
         return self._read(check_sentences(sentences), self._trained())
@@ -171,7 +185,10 @@ class TreebankTagger(SavedModel):
         """Accuracy over all words, those of the training set and all others; joint tags also column by column."""
         given = check_sentences(sentences)
         predicted = self.predict(given)
-        return evaluate_tags(given, predicted, TagColumns.parse(self.tag).names, self.known_forms_)
+        n_impossible = sum(int(words.sum()) for words in self.find_impossible(given))
+        return evaluate_tags(
+            given, predicted, TagColumns.parse(self.tag).names, self.known_forms_, n_impossible
+        )
 
     @property
     def classes_(self) -> list[str]:
