@@ -12,7 +12,7 @@ import pytest
 
 from crfkit import Clusters, Lexicon, WordVectors
 from crfkit.errors import ArgumentError, FileFormatError, ShapeError, UnwritableFileError
-from crfkit.features import learn_clusters
+from crfkit.features import ClusteredWord, learn_clusters
 
 Loose: Any = WordVectors
 
@@ -27,6 +27,20 @@ Loose: Any = WordVectors
         (lambda **how: learn_clusters([["a"]], 2**40, **how), "n_classes is 1,099,511,627,776, expected at"),
         (lambda **how: Lexicon.build([["a", 1]], **how), r"has 1 \(int\), expected tokens that are strings"),  # type: ignore[list-item]
         (lambda **how: Lexicon.build(["a"], split=lambda _: [None], **how), "has None, expected tokens"),  # type: ignore[list-item]
+        (lambda **how: Lexicon.build(["a"], split=5, **how), r"split is 5 \(int\), expected a function"),  # type: ignore[arg-type]
+        (lambda **how: Lexicon.build(["a"], split=len, **how), r"split makes 1 \(int\) of the entry 'a'"),  # type: ignore[arg-type]
+        (
+            lambda **how: Lexicon.build(["a b"], split=str.upper, **how),
+            "split makes the string 'A B' of the entry",
+        ),
+        (lambda **how: Clusters.build(3, **how), r"words is 3 \(int\), expected words"),  # type: ignore[arg-type]
+        (lambda **how: Clusters.build("ab", **how), "words is the string 'ab', expected"),  # type: ignore[arg-type]
+        (lambda **how: Clusters.build([("a", "0")], **how), "expected a ClusteredWord: a word, its class"),  # type: ignore[list-item]
+        (lambda **how: Clusters.build(["abc"], **how), "words has the string 'abc', expected a Clu"),  # type: ignore[list-item]
+        (lambda **how: Clusters.build([ClusteredWord("a", "0", 1.5)], **how), "the count of 'a' is 1.5"),  # type: ignore[arg-type]
+        (lambda **how: Clusters.build([ClusteredWord("a", "0", "3")], **how), "the count of 'a' is '3'"),  # type: ignore[arg-type]
+        (lambda **how: Clusters.build([ClusteredWord("a", "0", None)], **how), "the count of 'a' is None"),  # type: ignore[arg-type]
+        (lambda **how: Clusters.build([ClusteredWord("a", "0", 2**64)], **how), "expected at most 18,446,"),
         (
             lambda **how: Loose.build({1: [1.0]}, **how),
             r"has 1 \(int\) with .*, expected a word with numbers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 import numpy as np
@@ -166,3 +166,13 @@ def test_its_text_says_how_large_it_is() -> None:
     related = TagDictionary.from_data(X, y, min_count=2, ending_count=1, related=2)
     assert related.related is not None
     assert repr(related).endswith(f" and 2 labels, {len(related.related.rules)} exchanges of endings>")
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64])
+def test_numbers_of_numpy_are_settings_as_others(kind: Callable[[int], int]) -> None:
+    X, y = corpus(5)
+    numbers = {"min_count": 2, "ending_length": 3, "ending_count": 1, "related": 2}
+    known = TagDictionary.from_data(X, y, **numbers)
+    found = TagDictionary.from_data(X, y, **{name: kind(number) for name, number in numbers.items()})
+    for word in [*X[0], "balubalu", "x", "ba" * 150]:
+        assert found.allowed_labels(word) == known.allowed_labels(word)

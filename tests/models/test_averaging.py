@@ -91,6 +91,9 @@ def test_the_mean_is_a_model_like_any_other(tmp_path: Path) -> None:
 def test_what_has_no_mean() -> None:
     X, y = corpus()
     model = CRF().fit(X, y)
+    for no_list, kind in ((model, "CRF"), (None, "NoneType")):
+        with pytest.raises(ArgumentError, match=f"models is of type {kind}, expected a list of trained CRFs"):
+            average_models(no_list)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="models are none, expected at least one trained CRF"):
         average_models([])
     with pytest.raises(ArgumentError, match="models are str"):

@@ -22,6 +22,14 @@ def all_label_sequences(crf: CRF, x: list[Any]) -> dict[tuple[Any, ...], float]:
     return dict(zip(outputs, np.exp(crf.log_probability([x] * len(outputs), outputs)).tolist(), strict=True))
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64])
+def test_numbers_of_numpy_ask_as_others(trained: CRF, kind: Any) -> None:
+    """`n` times the number of positions may be more than their type holds."""
+    x: list[Any] = [["w=dog"], ["w=sees"]] * 3
+    assert trained.sample([x], kind(100), random_state=1) == trained.sample([x], 100, random_state=1)
+    assert trained.predict_nbest([x], kind(3)) == trained.predict_nbest([x], 3)
+
+
 def test_the_answers_agree_with_the_probability_of_every_label_sequence(trained: CRF) -> None:
     x: list[Any] = [["w=dog"], ["w=new", "bias"], ["w=sees"], []]
     probability = all_label_sequences(trained, x)

@@ -117,6 +117,8 @@ def test_what_is_no_model() -> None:
     X, y, new = data()
     with pytest.raises(ArgumentError, match="crf is of type str, expected a CRF"):
         self_train("names", X, y, new)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="model is of type int, expected a CRF"):
+        sure_labels(5, new)  # type: ignore[arg-type]
 
 
 def test_labelled_sentences_may_have_sets_of_labels() -> None:
@@ -154,6 +156,34 @@ def test_sentences_may_be_read_only_once(train: Any) -> None:
         bad[at] = None
         with pytest.raises(ArgumentError, match=f"{name} is of type NoneType, expected a list of sequences"):
             train(CRF(), *bad)
+
+
+def test_agreed_labels_of_sentences_that_are_read_once() -> None:
+    X, y, new = data()
+    one, other = CRF(l2=0.5).fit(X, y), CRF(l2=2.0).fit(X, y)
+    assert agreed_labels(one, other, iter(new), 0.6) == agreed_labels(one, other, new, 0.6)
+
+
+@pytest.mark.parametrize("unsaid", ["B-ORG", None, 3])
+def test_unsaid_labels_are_a_list(unsaid: Any) -> None:
+    """Of a string they would be its parts: the O of B-ORG."""
+    X, y, new = data()
+    model = CRF().fit(X, y)
+    for ask in (
+        lambda: sure_labels(model, new, unsaid=unsaid),
+        lambda: agreed_labels(model, model, new, unsaid=unsaid),
+        lambda: self_train(CRF(), X, y, new, unsaid=unsaid),
+        lambda: tri_train(CRF(), X, y, new, unsaid=unsaid),
+    ):
+        with pytest.raises(ArgumentError, match=f"unsaid is {unsaid!r}, expected a list of labels"):
+            ask()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    X, y, new = data()
+    expected = self_train(CRF(), X, y, new, threshold=0.75, weight=0.5)
+    found = self_train(CRF(), X, y, new, threshold=np.float32(0.75), weight=np.float32(0.5))  # type: ignore[arg-type]
+    assert np.array_equal(found.weights_, expected.weights_)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a"])

@@ -239,10 +239,10 @@ class TagDictionary:
         related: int = 0,
     ) -> Self:
         """From (word, label, number of positions); `all_rare`: all words say what endings go with, not only rare ones."""
-        check_count("min_count", min_count)
-        check_count("ending_length", ending_length, MOST_CHARACTERS, least=0)
-        check_count("ending_count", ending_count)
-        check_count("related", related, least=0)
+        min_count = check_count("min_count", min_count)
+        ending_length = check_count("ending_length", ending_length, MOST_CHARACTERS, least=0)
+        ending_count = check_count("ending_count", ending_count)
+        related = check_count("related", related, least=0)
         classes = _sort({label for _, label, _ in seen})
         ids = {label: i for i, label in enumerate(classes)}
         together: Counter[tuple[str, int]] = Counter()

@@ -30,6 +30,8 @@ def average_models(models: Iterable[CRF[Any]], weights: npt.ArrayLike | None = N
     >>> mean.classes_, mean.predict(X)
     (['A', 'B', 'C'], [['A', 'B'], ['B', 'C']])
     """
+    if isinstance(models, CRF) or not isinstance(models, Iterable):
+        raise ArgumentError(f"models is of type {type(models).__name__}, expected a list of trained CRFs")
     given = list(models)
     if not given or not all(isinstance(model, CRF) for model in given):
         kinds = ", ".join(sorted({type(model).__name__ for model in given})) or "none"

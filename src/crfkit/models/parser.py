@@ -205,7 +205,7 @@ class Parser(Estimator):
         Of spanning trees of order 2 it is found by dual decomposition, and by branch and bound where that leaves a gap.
         After `max_iterations` of a sentence its best tree so far is given, with the bound. All other parsers are exact.
         """
-        check_count("max_iterations", max_iterations)
+        max_iterations = check_count("max_iterations", max_iterations)
         given, treebank = self._ask(sentences)
         n_threads = count_threads(self.n_threads)
         if isinstance(self._parser, TreeParser):
@@ -224,7 +224,7 @@ class Parser(Estimator):
 
     def predict_nbest(self, sentences: Iterable[Sentence], n: int) -> list[list[ScoredSentence]]:
         """The n best trees of each sentence with their probabilities, best first; fewer where fewer exist."""
-        check_count("n", n)
+        n = check_count("n", n)
         given, treebank = self._ask(sentences)
         n_threads = count_threads(self.n_threads)
         log_z = self._parser.log_partitions(treebank, n_threads=n_threads).tolist()

@@ -13,8 +13,7 @@ from crfkit.models.sequence_model import Allowed
 
 def score_nbest(model: CRF, X: Sequence[Any], n: int, *, allowed: Allowed = None) -> list[list[ScoredLabels]]:
     """The n best label sequences of each input with their scores and log Z, best first; fewer where fewer exist."""
-    check_count("n", n)
-    return model._ask(X, allowed).find_best(n)
+    return model._ask(X, allowed).find_best(check_count("n", n))
 
 
 def position_scores(model: CRF, X: Sequence[Any], y: Sequence[Sequence[Hashable]]) -> list[Float64s]:

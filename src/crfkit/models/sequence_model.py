@@ -168,7 +168,7 @@ class SequenceModel(Estimator, Generic[Label]):
         self, X: Sequences, n: int, *, allowed: Allowed = None
     ) -> "list[list[tuple[float, list[Label]]]]":
         """The n best label sequences of each sequence with their probabilities, best first; fewer where fewer exist."""
-        check_count("n", n)
+        n = check_count("n", n)
         found = self._ask(X, allowed).find_best(n)
         return [[(answer.probability, answer.labels) for answer in best] for best in found]
 
@@ -176,7 +176,7 @@ class SequenceModel(Estimator, Generic[Label]):
         self, X: Sequences, n: int = 1, random_state: RandomState = None, *, allowed: Allowed = None
     ) -> "list[list[list[Label]]]":
         """n label sequences of each sequence, drawn from p(y | x); the same for the same `random_state`."""
-        check_count("n", n)
+        n = check_count("n", n)
         random = make_generator(self.random_state if random_state is None else random_state)
         ask = self._ask(X, allowed)
         uniforms = random.random(n * int(ask.ptr[-1]))

@@ -7,6 +7,8 @@ labels that an unknown position may have.
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
 from crfkit.features import read_once
@@ -28,7 +30,9 @@ def sure_labels(
 
     The labels of `unsaid` stay unknown, too.
     """
+    _check_model("model", model)
     _check_threshold(threshold)
+    _check_unsaid(unsaid)
     labels = [None if label in unsaid else label for label in model.classes_]
     return [
         [labels[b] if p >= threshold else None for b, p in zip(row.argmax(1), row.max(1), strict=True)]
@@ -45,6 +49,7 @@ def agreed_labels(
     unsaid: Collection[Hashable] = OUTSIDE,
 ) -> PartialLabels:
     """The labels that two models are sure of both, and give alike; None at all other positions, as in `sure_labels`."""
+    X = _keep(X)
     pairs = zip(*(sure_labels(model, X, threshold, unsaid=unsaid) for model in (one, other)), strict=True)
     return [[a if a == b else None for a, b in zip(*both, strict=True)] for both in pairs]
 
@@ -66,7 +71,7 @@ def self_train(
     label, and trains on all sentences from the weights so far; an unlabelled one counts `weight`. Labels of `unsaid` are
     not given. `crf` itself stays as it is.
     """
-    _check(crf, threshold, rounds, weight)
+    _check(crf, threshold, rounds, weight, unsaid)
     X, y, unlabelled = _read(crf, X, y, unlabelled)
     model = _copy(crf).fit(X, y)
     for _ in range(rounds):
@@ -93,7 +98,7 @@ def tri_train(
     them give the same label, both with a marginal of at least `threshold`, are labelled for the third, which is trained on
     these and on X and y; an unlabelled sentence counts `weight`. Labels of `unsaid` are not given.
     """
-    _check(crf, threshold, rounds, weight)
+    _check(crf, threshold, rounds, weight, unsaid)
     _check_mean(crf)
     random = make_generator(random_state)
     X, y, unlabelled = _read(crf, X, y, unlabelled)
@@ -117,13 +122,19 @@ def _read(crf: CRF[Any], *data: Any) -> tuple[Sequence[Any], Sequence[Any], Sequ
     for name, value in zip(("X", "y", "unlabelled"), data, strict=True):
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             raise ArgumentError(f"{name} is of type {type(value).__name__}, expected a list of sequences")
-    X, y, unlabelled = (
-        value if hasattr(value, "__len__") and hasattr(value, "__getitem__") else list(read_once(value))
-        for value in data
-    )
+    X, y, unlabelled = map(_keep, data)
     if len(X) != len(y):
         raise ShapeError(f"X has {len(X):,} sequences but y has {len(y):,}")
     return *kind_of(crf.structure).read_labels(X, y, crf.structure), unlabelled
+
+
+def _keep(sequences: Any) -> Any:
+    """The sequences, which can be read again; other values as they are: reading them reports what they are."""
+    if isinstance(sequences, Iterable) and not (
+        hasattr(sequences, "__len__") and hasattr(sequences, "__getitem__")
+    ):
+        return list(read_once(sequences))
+    return sequences
 
 
 def _check_mean(crf: CRF[Any]) -> None:
@@ -157,15 +168,29 @@ def _copy(crf: CRF[Any]) -> CRF[Any]:
     return CRF(**crf.get_params(deep=False))
 
 
-def _check(crf: object, threshold: float, rounds: int, weight: float) -> None:
-    if not isinstance(crf, CRF):
-        raise ArgumentError(f"crf is of type {type(crf).__name__}, expected a CRF, trained or not")
+def _check(crf: object, threshold: float, rounds: int, weight: float, unsaid: object) -> None:
+    _check_model("crf", crf, ", trained or not")
     _check_threshold(threshold)
+    _check_unsaid(unsaid)
     check_count("rounds", rounds)
-    if not (isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight < float("inf")):
+    if not (_is_number(weight) and 0 < weight < float("inf")):
         raise ArgumentError(f"weight is {weight!r}, expected a number above 0")
 
 
+def _check_model(name: str, model: object, kind: str = "") -> None:
+    if not isinstance(model, CRF):
+        raise ArgumentError(f"{name} is of type {type(model).__name__}, expected a CRF{kind}")
+
+
 def _check_threshold(threshold: float) -> None:
-    if not (isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0.5 < threshold <= 1):
+    if not (_is_number(threshold) and 0.5 < threshold <= 1):
         raise ArgumentError(f"threshold is {threshold!r}, expected a number above 0.5, up to 1")
+
+
+def _check_unsaid(unsaid: object) -> None:
+    if isinstance(unsaid, str | bytes) or not isinstance(unsaid, Collection):
+        raise ArgumentError(f"unsaid is {unsaid!r}, expected a list of labels")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

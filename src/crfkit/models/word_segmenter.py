@@ -162,7 +162,7 @@ class WordSegmenter(ParameterView):
         Costs lie within ±32767; contexts are the distinct fields that words show to their neighbours.
         """
         dictionary = self.dictionary
-        check_count("cost_factor", cost_factor)
+        cost_factor = check_count("cost_factor", cost_factor)
         if dictionary.costs is not None:
             return self
         self._check_trained()

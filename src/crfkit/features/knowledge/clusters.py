@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from crfkit import _core
+from crfkit.counts import check_count
 from crfkit.data import number_lines, replacing
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features.knowledge import mapped_file
@@ -56,18 +57,25 @@ class Clusters(Resource):
         With `fold_case`, words are compared without regard to case: of several words that are equal then, the class of the
         most frequent one counts.
         """
+        given: object = words
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise ArgumentError(f"words is {describe_value(given)}, expected words with their classes")
         if isinstance(words, Mapping):
             words = [ClusteredWord(word, class_) for word, class_ in words.items()]
         names, paths = _core.Vocabulary(), _core.Vocabulary()
         classes: list[int] = []
         counts: list[int] = []
-        for word, class_, count in words:
+        for entry in words:
+            if not isinstance(entry, tuple | list) or len(entry) != 3:
+                raise ArgumentError(
+                    f"words has {describe_value(entry)}, expected a ClusteredWord: a word, its class and its count"
+                )
+            word, class_, count = entry
             if not isinstance(word, str) or not isinstance(class_, str):
                 raise ArgumentError(
                     f"words has {describe_value(word)} with {describe_value(class_)}, expected words with strings"
                 )
-            if not 0 <= count <= _MOST:
-                raise ArgumentError(f"the count of {word!r} is {count}, expected a number from 0 to {_MOST}")
+            count = check_count(f"the count of {word!r}", count, _MOST, least=0)
             id = names.add(word.casefold() if fold_case else word)
             if id == len(classes):
                 classes.append(paths.add(class_))

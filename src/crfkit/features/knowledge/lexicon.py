@@ -125,6 +125,8 @@ class Lexicon(Resource):
         fold_case: bool,
         split: Callable[[str], Sequence[str]],
     ) -> Self:
+        if not callable(split):
+            raise ArgumentError(f"split is {describe_value(split)}, expected a function of a text")
         builder = _core.LexiconBuilder()
         numbers = {name: number for number, name in enumerate(names)}
         for name, entry in entries:
@@ -132,7 +134,12 @@ class Lexicon(Resource):
                 raise ArgumentError(
                     f"an entry is {describe_value(entry)}, expected a text or a sequence of tokens"
                 )
-            tokens = list(split(entry)) if isinstance(entry, str) else list(entry)
+            found = split(entry) if isinstance(entry, str) else entry
+            if isinstance(found, str | bytes) or not isinstance(found, Iterable):
+                raise ArgumentError(
+                    f"split makes {describe_value(found)} of the entry {entry!r}, expected a list of tokens"
+                )
+            tokens = list(found)
             for token in tokens:
                 if not isinstance(token, str):
                     raise ArgumentError(
