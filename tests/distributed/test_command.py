@@ -55,6 +55,17 @@ def test_workers_read_the_file(
     assert Path("together.crf").read_bytes() == Path("alone.crf").read_bytes()
 
 
+def test_standard_input_is_read_here(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text, address = columns(CHUNKS * 5, 3), client.scheduler.address
+    options = ("--max-iterations", "4", "--quiet", "--model")
+    run("train", "-", *options, "alone.crf", text=text)
+    run("train", "-", *options, "together.crf", "--cluster", address, text=text)
+    assert Path("together.crf").read_bytes() == Path("alone.crf").read_bytes()
+    refused = run("train", "-", "x.txt", *options, "x.crf", "--cluster", address, text=text, status=2)
+    assert "- is standard input, which is read here, and 2 files were given" in refused.stderr
+
+
 def test_several_files(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     texts = [columns(CHUNKS[:5], 3), columns(CHUNKS[3:] * 2, 3), columns(CHUNKS, 3)]

@@ -68,7 +68,10 @@ def can_read_on_workers(
     if obstacle is not None and len(files) > 1:
         option = "--cost" if obstacle == "costs" else f"--{obstacle.replace('_', '-')}"
         raise InputError(f"{option} needs one file, which is read here, and {len(files)} were given")
-    if obstacle is not None or (here and not files[0].is_file()):
+    piped = any(str(file) == "-" for file in files)
+    if piped and len(files) > 1:
+        raise InputError(f"- is standard input, which is read here, and {len(files)} files were given")
+    if piped or obstacle is not None or (here and not files[0].is_file()):
         return False
     missing = missing_files(client, files)
     if here and all(path is not None for path in missing.values()):
