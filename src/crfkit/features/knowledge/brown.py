@@ -11,7 +11,7 @@ from crfkit import _core
 from crfkit.arrays import Int32s, Int64s, offsets
 from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, EmptyDataError
-from crfkit.features.knowledge.clusters import ClusteredWord, Clusters
+from crfkit.features.knowledge.clusters import ClusteredWord, Clusters, sort_by_path
 from crfkit.features.wording import describe_value
 
 _AT_ONCE = 64  # merges between two reports
@@ -53,9 +53,8 @@ def learn_clusters(
     paths = [
         path or "0" for path in found
     ]  # a single class is the root: its path is empty, which no text file holds
-    return Clusters.build(
-        (ClusteredWord(*row) for row in zip(words, paths, counts, strict=True)), fold_case=fold_case
-    )
+    clustered = [ClusteredWord(*row) for row in zip(words, paths, counts, strict=True)]
+    return Clusters.build(sort_by_path(clustered), fold_case=fold_case)  # as a text file of them has them
 
 
 def number_words(

@@ -198,10 +198,14 @@ class Clusters(Resource):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the text file of lines `path<TAB>word<TAB>count`, which `read` takes, sorted by path and count."""
-        ordered = sorted(self.words(), key=lambda word: (word.path, -word.frequency))
-        lines = [_write_line(word) for word in ordered]
+        lines = [_write_line(word) for word in sort_by_path(self.words())]
         with replacing(path) as stream:
             stream.writelines(lines)
+
+
+def sort_by_path(words: Iterable[ClusteredWord]) -> list[ClusteredWord]:
+    """The words in the order of text files: those of a class together, the most frequent first."""
+    return sorted(words, key=lambda word: (word.path, -word.frequency))
 
 
 def _write_line(entry: ClusteredWord) -> bytes:
