@@ -108,6 +108,10 @@ def test_an_error_stream_that_is_full(model: str) -> None:
         assert shell(f"crfkit {command} 2> /dev/full").returncode == 2
     assert shell(f"crfkit eval {model} train.txt 2> /dev/full").returncode == 0
     assert shell(f"crfkit eval {model} train.txt &> /dev/full").returncode == 2
+    assert shell("crfkit lexicon train.txt --out x.lexicon 2> /dev/full").returncode == 0
+    with Path("/dev/full").open("wb") as full:
+        done = crfkit("convert", model, "x.crf", "--to", "crfkit", capture_output=False, stderr=full)
+    assert done.returncode == 0
 
 
 def test_a_reader_that_has_enough_ends_the_command_quietly(model: str) -> None:

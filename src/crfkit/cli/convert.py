@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from crfkit.cli.model_input import CRFKIT, CRFSUITE, columns_option, read_model
-from crfkit.cli.streams import check_output
+from crfkit.cli.streams import check_output, complain
 
 
 def convert(
@@ -53,4 +53,4 @@ def command(model: Path, output: Path, to: str | None, columns: int | None, enco
     """
     check_output(output, (model,), "the output")
     written = convert(model, output, to, columns, encoding)
-    click.echo(f"{output}: written as a model of {written}", err=True)
+    complain(f"{output}: written as a model of {written}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from crfkit.cli.streams import check_output, open_input
+from crfkit.cli.streams import check_output, complain, open_input
 from crfkit.data import check_writable
 from crfkit.errors import InputError
 
@@ -38,4 +38,4 @@ def command(files: tuple[str, ...], out: Path, fold_case: bool, characters: bool
     sources = {name: open_input(path) for name, path in paths.items()}
     lexicon = Lexicon.read(sources, out, fold_case=fold_case, split=list if characters else str.split)
     lists = ", ".join(filter(None, lexicon.lists))
-    click.echo(f"{out}: {len(lexicon):,} entries{f' in the lists {lists}' if lists else ''}", err=True)
+    complain(f"{out}: {len(lexicon):,} entries{f' in the lists {lists}' if lists else ''}")

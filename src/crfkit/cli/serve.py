@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from crfkit.cli.options import quiet_option, threads_option
+from crfkit.cli.streams import complain
 from crfkit.errors import ArgumentError, InputError, MissingFileError, NotLoadedError
 from crfkit.models import check_no_folder
 
@@ -127,7 +128,7 @@ def command(
 
     def started(address: str) -> None:
         if not quiet:
-            click.echo(f"{', '.join(paths)}: {address} (API: {address}/docs); Ctrl-C ends", err=True)
+            complain(f"{', '.join(paths)}: {address} (API: {address}/docs); Ctrl-C ends")
 
     paths = name_models(models)
     serve(
