@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -249,6 +251,17 @@ def test_standard_input_and_pipes(tmp_path: Path, file: Path) -> None:
     assert "<stdin>:1: found one column" in mixed.stderr
     with pytest.raises(FileFormatError, match="pipe: not a file, expected one that can be read again"):
         encode_files(pipe, tmp_path / "y")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits are those of POSIX")
+def test_standard_input_that_does_not_fit_on_the_disk(tmp_path: Path) -> None:
+    """The beginning of it is not taken for all; `ulimit -f` lets files have 4 KiB."""
+    command = f"ulimit -f 4; exec {sys.executable} -m crfkit encode - --features pos --out out"
+    asked: Any = {"input": ROWS * 200, "cwd": tmp_path, "text": True, "capture_output": True, "check": False}
+    done = subprocess.run(["bash", "-c", command], **asked)
+    assert done.returncode == 2
+    assert done.stderr.startswith("crfkit: <stdin>: cannot be kept in ")
+    assert not (tmp_path / "out").exists()
 
 
 def test_other_structures(tmp_path: Path) -> None:

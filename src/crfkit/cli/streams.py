@@ -205,8 +205,10 @@ class KeptStream:
         for piece in stream.pieces():
             digest.update(piece)
             self.size += len(piece)
+            left = memoryview(piece)
             try:
-                self._file.write(piece)
+                while left:  # a disk that is nearly full takes a part
+                    left = left[self._file.write(left) :]
             except OSError as error:
                 where = f"in {tempfile.gettempdir()} ({error.strerror or error})"
                 raise InputError(
