@@ -90,11 +90,11 @@ def test_orthant_step(n: int, aligned: bool) -> None:
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize(("n_rows", "s_row"), [(2, 0), (6, 4), (8, 2)])
+@pytest.mark.parametrize(("n_rows", "s_row"), [(2, 0), (6, 4), (8, 2), (22, 12)])
 @pytest.mark.parametrize("is_half", HALF)
 def test_pairs(n: int, n_rows: int, s_row: int, is_half: bool) -> None:
     x, x_before, g, g_before, v = vectors(n, 5)
-    rows = random_rows(8, n, is_half)
+    rows = random_rows(max(8, n_rows), n, is_half)
     written = rows.copy()
     written[s_row], written[s_row + 1] = rounded(x - x_before, is_half), rounded(g - g_before, is_half)
     with_y, with_v, ss, _ = _core.pairs_write(rows, n_rows, s_row, x, x_before, g, g_before, v, 1)
