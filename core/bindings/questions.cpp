@@ -10,6 +10,7 @@
 #include "answers/chain_potentials.hpp"
 #include "answers/pattern_potentials.hpp"
 #include "answers/scored_word_lattices.hpp"
+#include "base/lists.hpp"
 #include "bindings/annotations.hpp"
 #include "bindings/answers.hpp"
 #include "bindings/arrays.hpp"
@@ -136,9 +137,29 @@ nb::tuple scores(const ChainPotentials& self, const Design& design, std::int64_t
     return nb::make_tuple(emissions.take(), transitions.take());
 }
 
+// The labels with these ids as a list for each sequence. The tuple cannot change while Python code runs.
+nb::list label_lists(const nb::tuple& labels, const Array<std::int32_t>& ids,
+                     const Array<std::int64_t>& sequence_ptr) {
+    const std::span<const std::int32_t> label_of = view(ids);
+    const std::span<const std::int64_t> ptr = view(sequence_ptr);
+    check_pointers(ptr, static_cast<std::int64_t>(ptr.size()) - 1, label_of.size(), "sequence_ptr");
+    check_range(label_of, 0, static_cast<std::int64_t>(nb::len(labels)), "ids");
+    nb::list lists;
+    for (std::size_t n = 0; n + 1 < ptr.size(); ++n) {
+        const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(ptr[n + 1] - ptr[n])));
+        if (!list.is_valid()) throw nb::python_error();
+        for (std::int64_t t = ptr[n]; t < ptr[n + 1]; ++t)
+            PyList_SET_ITEM(list.ptr(), t - ptr[n], Py_NewRef(PyTuple_GET_ITEM(labels.ptr(), label_of[t])));
+        lists.append(list);
+    }
+    return lists;
+}
+
 }  // namespace
 
 void bind_questions(nb::module_& m) {
+    m.def("label_lists", &label_lists, "labels"_a, "ids"_a, "sequence_ptr"_a,
+          "The labels with these ids, as a list for each sequence.");
     nb::class_<ScoredSequences> sequences(m, "ScoredSequences",
                                           "A data set at the weights of a trained model.");
     bind_spans(m, sequences);

@@ -178,3 +178,17 @@ def test_annotations_that_do_not_fit(y: Any, complaint: str) -> None:
 def test_only_some_of_many_labels_are_named() -> None:
     with pytest.raises(InputError, match=r"the labels are 0, 1, .*, 39, …$"):
         Labels(range(100)).encode([[100]], [1])
+
+
+def test_ids_become_the_very_labels_of_each_sequence() -> None:
+    labels = Labels([("a", 2), "b", None])
+    ids, ptr = np.array([2, 0, 1, 1], np.int32), np.array([0, 0, 3, 4, 4])
+    found = labels.decode_sequences(ids, ptr)
+    assert found == [[], [None, ("a", 2), "b"], ["b"], []]
+    assert found[1][1] is labels.classes[0]
+
+
+@pytest.mark.parametrize(("ids", "ptr"), [([3], [0, 1]), ([-1], [0, 1]), ([0], [0, 2]), ([0, 0], [0, 2, 1])])
+def test_ids_that_are_none(ids: list[int], ptr: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"ids|sequence_ptr"):
+        Labels("abc").decode_sequences(np.array(ids, np.int32), np.array(ptr))

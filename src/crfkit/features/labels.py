@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crfkit import _core
 from crfkit.arrays import Int32s, Int64s
 from crfkit.errors import EmptyDataError, LabelError, ShapeError, UnsavableError
 from crfkit.features.dataset import Annotation
@@ -101,6 +102,10 @@ class Labels:
         """The labels with these ids."""
         labels: list[Any] = self._array[ids].tolist()
         return labels
+
+    def decode_sequences(self, ids: Int32s, sequence_ptr: Int64s) -> list[list[Any]]:
+        """The same as a list for each sequence."""
+        return _core.label_lists(self.classes, ids, sequence_ptr)
 
     def to_json(self) -> list[Any]:
         """The labels as JSON values, a tuple as a list; InputError where a label cannot be saved."""

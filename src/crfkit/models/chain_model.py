@@ -1,7 +1,6 @@
 """What training fixes besides the weights: labels, constraints, and potentials, which say which weight scores what."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,8 +100,7 @@ class ChainModel:
     def decode(self, ids: Int32s, dataset: Dataset, n: int = 1) -> list[list[Any]]:
         """Label ids as lists of the user's own labels; n label sequences for each sequence, one after the other."""
         ptr = dataset.sequence_ptr if n == 1 else offsets(np.repeat(np.diff(dataset.sequence_ptr), n))
-        labels = self.labels.decode(ids)
-        return [labels[begin:end] for begin, end in pairwise(ptr.tolist())]
+        return self.labels.decode_sequences(ids, ptr)
 
     def decode_one(self, ids: Int32s, dataset: Dataset, n: int) -> list[Any]:
         """The same of sequence n alone."""
