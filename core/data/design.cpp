@@ -16,9 +16,14 @@ constexpr double kFewArcs = 0.3;  // share of all arcs; up to here lists of arcs
 constexpr std::int32_t kFewLabels = 64;  // up to here whole rows of labels are quicker than lattices
 
 template <class Number>
-void fill(Buffer<Number>& to, std::span<const Number> from) {
-    to.resize(static_cast<std::int64_t>(from.size()));
-    std::copy(from.begin(), from.end(), to.begin());
+void fill(Buffer<Number>& to, std::span<const Number> from, int n_threads) {
+    constexpr std::int64_t piece = std::int64_t(1) << 16;
+    const auto n = static_cast<std::int64_t>(from.size());
+    to.resize(n);
+    parallel_for((n + piece - 1) / piece, n_threads, [&](std::int64_t i, int) {
+        std::copy(from.begin() + i * piece, from.begin() + std::min(n, (i + 1) * piece),
+                  to.begin() + i * piece);
+    });
 }
 
 void check(const FeatureList& list, std::int64_t n_positions, std::int64_t n_features,
@@ -53,18 +58,18 @@ Design::Design(std::shared_ptr<const Layout> model, std::span<const std::int64_t
     as_batches = plain && purpose != Purpose::patterns && !as_lattices && many && layout.bigrams &&
                  layout.bigrams->n_arcs() < kFewArcs * layout.n_labels * layout.n_labels;
     if (as_lattices || as_batches || purpose == Purpose::questions) {
-        fill(features.ptr, states.position_ptr);
-        fill(features.ids, states.ids);
-        fill(features.values, states.values);
+        fill(features.ptr, states.position_ptr, n_threads);
+        fill(features.ids, states.ids, n_threads);
+        fill(features.values, states.values, n_threads);
     } else {
         split_states(layout, states, n_threads);
     }
 
     if (with_arc_features) {
         check(arc_features, n_positions(), layout.n_arc_features(), "arc features");
-        fill(arcs.ptr, arc_features.position_ptr);
-        fill(arcs.ids, arc_features.ids);
-        fill(arcs.values, arc_features.values);
+        fill(arcs.ptr, arc_features.position_ptr, n_threads);
+        fill(arcs.ids, arc_features.ids, n_threads);
+        fill(arcs.values, arc_features.values, n_threads);
         for (std::size_t n = 0; n + 1 < sequence_ptr.size(); ++n) {
             const std::int64_t first = sequence_ptr[n];
             if (first < sequence_ptr[n + 1] && arcs.ptr[first + 1] > arcs.ptr[first])
