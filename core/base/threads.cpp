@@ -50,6 +50,21 @@ class Pool {
     void run(Job& job, int n_threads) {
         std::unique_lock one_job_at_a_time(run_mutex_, std::defer_lock);
         while (!one_job_at_a_time.try_lock_for(kBetweenLooks)) check_interruption();
+        share(job, n_threads);
+    }
+
+    // False if the pool works for somebody else: then nothing has been done.
+    bool try_to_run(Job& job, int n_threads) {
+        const std::unique_lock one_job_at_a_time(run_mutex_, std::try_to_lock);
+        if (one_job_at_a_time) share(job, n_threads);
+        return one_job_at_a_time.owns_lock();
+    }
+
+    const std::uint64_t process;  // that its threads are in
+
+  private:
+    // With run_mutex_.
+    void share(Job& job, int n_threads) {
         const int n_helpers = std::min(n_threads - 1, grow(std::min(n_threads, kMostHelpers) - 1));
         job_ = &job;
         n_busy_.store(n_helpers, std::memory_order_relaxed);
@@ -71,9 +86,6 @@ class Pool {
         inside_a_task = false;
     }
 
-    const std::uint64_t process;  // that its threads are in
-
-  private:
     // Starts helpers until there are n, or as many as the system gives: fewer of them do the same work.
     // Returns how many there are.
     int grow(int n) {
@@ -128,20 +140,38 @@ Pool& pool() {
 
 }  // namespace
 
+namespace {
+
+void work_alone(Job& job) {
+    const bool outer = inside_a_task;
+    inside_a_task = true;
+    job.work(0);
+    inside_a_task = outer;
+}
+
+}  // namespace
+
 void parallel_for(std::int64_t n_tasks, int n_threads, const std::function<void(std::int64_t, int)>& task) {
     if (n_threads > n_tasks) n_threads = static_cast<int>(n_tasks);
     Job job;
     job.task = &task;
     job.n_tasks = n_tasks;
-    if (n_threads <= 1 || inside_a_task) {
-        const bool outer = inside_a_task;
-        inside_a_task = true;
-        job.work(0);
-        inside_a_task = outer;
-    } else {
+    if (n_threads <= 1 || inside_a_task)
+        work_alone(job);
+    else
         pool().run(job, n_threads);
-    }
     if (job.watch && job.watch->is_stopped()) check_interruption();
+    if (job.error) std::rethrow_exception(job.error);
+}
+
+void parallel_for_under_lock(std::int64_t n_tasks, int n_threads,
+                             const std::function<void(std::int64_t, int)>& task) {
+    const UnderWatch nobody(nullptr);
+    if (n_threads > n_tasks) n_threads = static_cast<int>(n_tasks);
+    Job job;
+    job.task = &task;
+    job.n_tasks = n_tasks;
+    if (n_threads <= 1 || inside_a_task || !pool().try_to_run(job, n_threads)) work_alone(job);
     if (job.error) std::rethrow_exception(job.error);
 }
 

@@ -17,6 +17,12 @@ namespace crfkit {
 void parallel_for(std::int64_t n_tasks, int n_threads,
                   const std::function<void(std::int64_t task, int worker)>& task);
 
+// The same for a caller that holds a lock which other threads may ask for at any time, such as that of the
+// interpreter: it does not wait for a pool that works for somebody else, who may wait for this lock, but runs
+// all tasks itself then. Nothing interrupts it.
+void parallel_for_under_lock(std::int64_t n_tasks, int n_threads,
+                             const std::function<void(std::int64_t task, int worker)>& task);
+
 // Fills numbers, in pieces: tables may be so large that to write all of them at once would hold up an
 // interruption, and memory that is touched for the first time costs more than what is done with it later.
 template <class Number>

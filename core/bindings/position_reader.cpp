@@ -33,43 +33,14 @@ bool is_numpy_bool(PyObject* object) {
     return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(type.ptr()));
 }
 
-// A string's header and its characters mostly lie on two cache lines.
-void prefetch_names(PyObject* position) {
-    if (!is_list_or_tuple(position)) return;
-    const auto [items, n] = items_of(position);
-    for (Py_ssize_t i = 0; i < n; ++i) {
-        __builtin_prefetch(items[i]);
-        __builtin_prefetch(reinterpret_cast<const char*>(items[i]) + 64);
-    }
+// A string's header and its characters mostly lie on two cache lines. They are read once, and shall not take
+// the place of the tables that are read again and again.
+inline void prefetch_name(PyObject* string) {
+    __builtin_prefetch(string, 0, 0);
+    __builtin_prefetch(reinterpret_cast<const char*>(string) + 64, 0, 0);
 }
 
 }  // namespace
-
-std::string shown(PyObject* object) {
-    constexpr Py_ssize_t longest = 60;
-    nb::object words = nb::steal(PyObject_Repr(object));
-    const bool cut = words.is_valid() && PyUnicode_GET_LENGTH(words.ptr()) > longest;
-    if (cut) words = nb::steal(PyUnicode_Substring(words.ptr(), 0, longest));
-    if (!words.is_valid()) throw nb::python_error();
-    std::string text = to_bytes(words.ptr());
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text + (cut ? "…" : "");
-}
-
-std::string described(PyObject* object) {
-    const nb::object own = nb::borrow(object);  // its __repr__ may drop it from where it is
-    if (object == Py_None) return "None";
-    if (PyUnicode_Check(object)) return "the string " + shown(object);
-    return shown(object) + " (" + Py_TYPE(object)->tp_name + ")";
-}
-
-std::string described_with_advice(PyObject* object) {
-    const std::string_view type = Py_TYPE(object)->tp_name;
-    const bool missing = object == Py_None ||
-                         (PyFloat_Check(object) && std::isnan(PyFloat_AS_DOUBLE(object))) ||
-                         type.ends_with("NAType") || type.ends_with("NaTType");
-    return described(object) + (missing ? "; missing values have to be left out or replaced" : "");
-}
 
 // A strong reference to a container being read. When it is the last one, letting go frees the strings inside,
 // so the writer has to be done with them first. After an exception nobody asks the writer any more; one that
@@ -104,6 +75,7 @@ void PositionReader::complain(const std::string& words) const {
 }
 
 void PositionReader::complain_of(const std::string& expected, PyObject* given) const {
+    need_plain();
     complain("expected " + expected + ", got " + described_with_advice(given));
 }
 
@@ -151,17 +123,24 @@ void PositionReader::read_sequence(PyObject* sequence) {
     const Held positions(list_of(sequence, "a sequence of positions"), writer_);
     for (; position_ < PySequence_Fast_GET_SIZE(positions.ptr()); ++position_) {
         const Held position(nb::borrow(PySequence_Fast_GET_ITEM(positions.ptr(), position_)), writer_);
+        PyObject* next = nullptr;
         if (position_ + 1 < PySequence_Fast_GET_SIZE(positions.ptr()))
-            prefetch_names(PySequence_Fast_GET_ITEM(positions.ptr(), position_ + 1));
-        read_position(position.ptr());
+            next = PySequence_Fast_GET_ITEM(positions.ptr(), position_ + 1);
+        read_position(position.ptr(), next);
         writer_.end_position();
         if (writer_.n_positions() % positions_between_signals == 0) let_signals_in();
     }
 }
 
-void PositionReader::read_position(PyObject* position) {
+void PositionReader::read_plain(PyObject* position, PyObject* next) {
+    plain_ = true;
+    read_position(position, next);
+    writer_.end_position();
+}
+
+void PositionReader::read_position(PyObject* position, PyObject* next) {
     if (is_list_or_tuple(position)) {
-        read_names(position);
+        read_names(position, next);
     } else if (PyDict_CheckExact(position)) {
         read_dict(position);
     } else {
@@ -170,6 +149,7 @@ void PositionReader::read_position(PyObject* position) {
 }
 
 void PositionReader::read_other_position(PyObject* position) {
+    need_plain();
     writer_.flush();
     if (PyUnicode_Check(position)) {
         complain("expected a list of strings or a dict, got " + described(position) +
@@ -190,13 +170,20 @@ void PositionReader::read_other_position(PyObject* position) {
 }
 
 // No Python code runs in this loop but for complaints, so the items stay where they are.
-void PositionReader::read_names(PyObject* list_or_tuple) {
+void PositionReader::read_names(PyObject* list_or_tuple, PyObject* next) {
     const auto [items, n] = items_of(list_or_tuple);
-    for (Py_ssize_t i = 0; i < n; ++i) push_name(items[i]);
+    const bool names_follow = next && is_list_or_tuple(next);
+    const auto [next_items, n_next] = names_follow ? items_of(next) : std::pair(items, Py_ssize_t(0));
+    for (Py_ssize_t i = 0; i < n_next; ++i) {
+        prefetch_name(next_items[i]);
+        if (i < n) push_name(items[i]);
+    }
+    for (Py_ssize_t i = n_next; i < n; ++i) push_name(items[i]);
 }
 
-void PositionReader::push_name(PyObject* string) {
+inline void PositionReader::push_name(PyObject* string) {
     if (!PyUnicode_Check(string)) {
+        need_plain();
         complain("expected strings as features, got " + described_with_advice(string) +
                  "; a feature with a value is written {'name': value}");
     }
@@ -248,6 +235,7 @@ void PositionReader::read_entry(PyObject* key, PyObject* value) {
     } else if (is_list_or_tuple(value)) {
         read_flags(key, value);
     } else {
+        need_plain();
         const nb::object own_key = nb::borrow(key), own_value = nb::borrow(value);
         read_other_entry(key, value);
     }
@@ -294,7 +282,10 @@ void PositionReader::read_nested(PyObject* key, PyObject* mapping) {
 void PositionReader::read_flags(PyObject* key, PyObject* list_or_tuple) {
     const auto [items, n] = items_of(list_or_tuple);
     for (Py_ssize_t i = 0; i < n; ++i) {
-        if (!PyUnicode_Check(items[i])) complain_of("strings in the list of " + quoted(key), items[i]);
+        if (!PyUnicode_Check(items[i])) {
+            need_plain();
+            complain_of("strings in the list of " + quoted(key), items[i]);
+        }
         make_ready(items[i]);
         char* begin = writer_.compose(prefix_.size() + most_bytes(key) + 1 + most_bytes(items[i]));
         char* end = write_bytes(key, std::copy(prefix_.begin(), prefix_.end(), begin));
@@ -316,7 +307,26 @@ void PositionReader::push_truth(PyObject* key, bool truth) {
     if (truth || names_only_) push_number(key, truth ? 1.0 : 0.0);
 }
 
+// Strings of the old kind change when they are made ready.
+void PositionReader::make_ready([[maybe_unused]] PyObject* string) const {
+#if PY_VERSION_HEX < 0x030C0000
+    if (!PyUnicode_IS_READY(string)) need_plain();
+#endif
+    crfkit::make_ready(string);
+}
+
+// Of a float or an int; PyFloat_AsDouble asks for the state of the interpreter's thread.
+double PositionReader::plain_number(PyObject* number) const {
+    int overflow = 0;
+    const double value = PyFloat_CheckExact(number)
+                             ? PyFloat_AS_DOUBLE(number)
+                             : static_cast<double>(PyLong_AsLongLongAndOverflow(number, &overflow));
+    if (overflow || !(std::abs(value) <= largest_value)) need_plain();
+    return value;
+}
+
 double PositionReader::finite(PyObject* number, PyObject* key) {
+    if (plain_) return plain_number(number);
     const double value = PyFloat_AsDouble(number);
     const bool failed = value == -1.0 && PyErr_Occurred();
     if (failed && !PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();

@@ -10,6 +10,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/lock_release.hpp"
+#include "bindings/plain_sequences.hpp"
 #include "bindings/position_reader.hpp"
 #include "bindings/python_objects.hpp"
 #include "data/seen_pairs.hpp"
@@ -169,6 +170,13 @@ class NamedBlocks {
 
 // A vocabulary that grows does so in the order of the names, on one thread.
 nb::tuple encode_positions(nb::handle sequences, Vocabulary& vocabulary, bool grow, int n_threads) {
+    if (!grow) {
+        if (auto plain = read_plain_sequences(sequences.ptr(), vocabulary, n_threads)) {
+            const nb::object sequence_ptr = new_array(std::move(plain->sequence_ptr));
+            const nb::tuple lists = to_python(std::move(plain->features));
+            return nb::make_tuple(sequence_ptr, lists[0], lists[1], lists[2], nb::dict());
+        }
+    }
     constexpr Py_ssize_t few = 64;  // sequences, of which other threads would hardly help to read the names
     const bool short_list = is_list_or_tuple(sequences.ptr()) && items_of(sequences.ptr()).second < few;
     if (grow || n_threads == 1 || short_list) {

@@ -29,18 +29,29 @@ void FeatureWriter::flush() {
     std::array<std::int32_t, batch> ids;
     vocabulary_->find_batch({waiting_.data(), static_cast<std::size_t>(n_waiting_)}, ids.data());
     if (!all_ones_ && arrays_.values.empty()) arrays_.values.assign(arrays_.ids.size(), 1.0);
-    int ended = 0;
-    for (int i = 0; i < n_waiting_; ++i) {
-        for (; ended < n_ended_ && ended_[ended] == i; ++ended)
-            arrays_.position_ptr.push_back(arrays_.ids.size());
-        if (ids[i] == Vocabulary::absent) {
-            if (!grow_) continue;
-            ids[i] = vocabulary_->add(waiting_[i].name(), waiting_[i].hash);
-        }
-        arrays_.ids.push_back(ids[i]);
-        if (!all_ones_) arrays_.values.push_back(values_[i]);
+    if (grow_) {
+        for (int i = 0; i < n_waiting_; ++i)
+            if (ids[i] == Vocabulary::absent) ids[i] = vocabulary_->add(waiting_[i].name(), waiting_[i].hash);
     }
-    for (; ended < n_ended_; ++ended) arrays_.position_ptr.push_back(arrays_.ids.size());
+    // Which names are known looks like chance: the ids of all are written, and the unknown ones overwritten.
+    std::size_t n = arrays_.ids.size();
+    arrays_.ids.resize(n + static_cast<std::size_t>(n_waiting_));
+    if (!all_ones_) arrays_.values.resize(arrays_.ids.size());
+    int i = 0;
+    const auto keep_until = [&](int end) {
+        for (; i < end; ++i) {
+            arrays_.ids[n] = ids[i];
+            if (!all_ones_) arrays_.values[n] = values_[i];
+            n += ids[i] != Vocabulary::absent;
+        }
+    };
+    for (int ended = 0; ended < n_ended_; ++ended) {
+        keep_until(ended_[ended]);
+        arrays_.position_ptr.push_back(static_cast<std::int64_t>(n));
+    }
+    keep_until(n_waiting_);
+    arrays_.ids.resize(n);
+    if (!all_ones_) arrays_.values.resize(n);
     n_waiting_ = 0;
     n_ended_ = 0;
     scratch_used_ = 0;

@@ -24,7 +24,7 @@ class FeatureWriter {
     FeatureWriter(Vocabulary& vocabulary, bool grow);
     explicit FeatureWriter(NamedPositions& names);
 
-    void push(std::string_view name, double value = 1.0) {
+    [[gnu::always_inline]] void push(std::string_view name, double value = 1.0) {
         if (n_waiting_ == batch) flush();
         put(name, value);
     }
@@ -55,7 +55,7 @@ class FeatureWriter {
   private:
     static constexpr int batch = Vocabulary::batch;
 
-    void put(std::string_view name, double value) {
+    [[gnu::always_inline]] void put(std::string_view name, double value) {
         if (names_) return names_->add(name, value);
         if (const FeatureHash& buckets = vocabulary_->feature_hash(); buckets.bits > 0)
             name = buckets.write(name, bucket_names_[n_waiting_]);
