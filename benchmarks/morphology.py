@@ -1,8 +1,9 @@
 """`python -m benchmarks.morphology`: morphological tagging with hundreds of tags, beside MarMoT where its figures are known.
 
 Ancient Greek (AGDT → Perseus test), Polish, Latin and German; gold tokens, the whole tag (XPOS, of German FEATS) must be
-right. Each training runs in a process of its own on one thread, in CPU seconds; the model is saved, loaded and asked. Each
-use of a test file is logged. ``--quick`` is a smoke test.
+right. Ancient Greek is also learned with sentences that count more or less by their kind of text (`benchmarks.text_kinds`).
+Each training runs in a process of its own on one thread, in CPU seconds; the model is saved, loaded and asked. Each use of
+a test file is logged. ``--quick`` is a smoke test.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks.corpora import corpus_path
 from benchmarks.machine import machine
 from benchmarks.measure import PROJECT, Outcome, run_module
 from benchmarks.memory import peak_mb, restart_peak_mb
+from benchmarks.text_kinds import MIXTURES, Mixture
 from benchmarks.use_log import log_test
 from crfkit import CRF, TagDictionary, load
 from crfkit.data import read_conllu
@@ -41,6 +43,13 @@ class Language(NamedTuple):
     test: str
     tag: str = "xpos"  # the column that is predicted
     rival: Mapping[str, float] | None = None  # MarMoT's figures for the same files
+    mixture: Mixture | None = None  # whose weights sentences have
+
+    @property
+    def settings(self) -> str:
+        """The model, and how often sentences count, for the log."""
+        weights = f", sample_weight by kind of text {self.mixture.weights}" if self.mixture else ""
+        return f"{tagger()!r}{weights}"
 
 
 LANGUAGES = {
@@ -50,6 +59,13 @@ LANGUAGES = {
         "agdt-train.conllu",
         "grc_perseus-ud-test.conllu",
         rival={"accuracy": 0.7969, "fit_cpu": 511, "peak_mb": 3200, "model_mb": 144},
+    ),
+    "grc-weights": Language(
+        "Ancient Greek, prose counting more",
+        "ancient_greek_perseus",
+        "agdt-train.conllu",
+        "grc_perseus-ud-test.conllu",
+        mixture=MIXTURES["grc"],
     ),
     "pl": Language(
         "Polish, LFG, PDB dev and PUD → PDB",
@@ -78,23 +94,33 @@ def tagger() -> CRF:
     return CRF(features="morphology", n_threads=1)
 
 
-def sentences(language: Language, file: str, limit: int | None) -> tuple[Sentences, Sentences]:
-    """The words and the tags of a file."""
+class Text(NamedTuple):
+    """The words and the tags of a file, and how often each sentence counts in training."""
+
+    X: Sentences
+    y: Sentences
+    weights: list[float] | None
+
+
+def read_text(language: Language, file: str, limit: int | None) -> Text:
+    """Read a file, or its first sentences."""
     found = list(islice(read_conllu(corpus_path(language.folder, file)), limit))
-    return (
+    mixture = language.mixture
+    return Text(
         [[word.form for word in sentence.words] for sentence in found],
         [[getattr(word, language.tag) for word in sentence.words] for sentence in found],
+        None if mixture is None else mixture.weigh(found, mixture.weights),
     )
 
 
 def measure(name: str, model: Path, limit: int | None) -> Outcome:
     """Train, save, load, tag, in this process."""
     language = LANGUAGES[name]
-    X, y = sentences(language, language.train, limit)
+    X, y, weights = read_text(language, language.train, limit)
     gc.collect()
     restart_peak_mb()
     start = time.process_time()
-    crf = tagger().fit(X, y)
+    crf = tagger().fit(X, y, weights)
     fit_cpu = time.process_time() - start
     peak = peak_mb()
     crf.save(model, single_precision=True)
@@ -107,7 +133,8 @@ def measure(name: str, model: Path, limit: int | None) -> Outcome:
         "peak_mb": peak,  # of the whole process, the sentences included
         "model_mb": model.stat().st_size / 1e6,
     }
-    return figures | tag(model, TagDictionary.from_data(X, y), *sentences(language, language.test, limit))
+    test = read_text(language, language.test, limit)
+    return figures | tag(model, TagDictionary.from_data(X, y), test.X, test.y)
 
 
 def tag(model: Path, dictionary: TagDictionary, X: Sentences, y: Sentences) -> Outcome:
@@ -212,7 +239,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     languages = {name: run(name, limit) for name in given.language or LANGUAGES}
     if limit is None:
         for name, outcome in languages.items():
-            log_test(f"{LANGUAGES[name].folder}/{LANGUAGES[name].test}", repr(tagger()), outcome["accuracy"])
+            language = LANGUAGES[name]
+            log_test(f"{language.folder}/{language.test}", language.settings, outcome["accuracy"])
     results = {"machine": machine(), "languages": languages}
     text = markdown(results)
     print(text)
