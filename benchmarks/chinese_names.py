@@ -4,8 +4,10 @@ A chain over characters that reads, beside characters and pairs of them: the mos
 dictionary (place in the word, part of speech, the word and its neighbours), Brown clusters of these words and of the
 characters, learnt from the training sentences, the gazetteers of places and organisations, surnames (Faker), and the names
 of training sentences far away. Labels are written as IOBES. A second chain reads, beside all that, what the first one
-finds: its labels, and the names that it finds in sentences nearby; for training, each third of the training sentences is
-labelled by a chain that learnt from the others. `--held-out` tests on every tenth block of the training sentences, whose
+finds: its labels and how sure it is of them, the names that it finds in sentences nearby, and the probabilities of names
+around pairs of characters there; for training, each third of the training sentences is labelled by a chain that learnt
+from the others. There are two second chains, which see the sentences in different orders; spans get the mean of their
+probabilities. `--held-out` tests on every tenth block of the training sentences, whose
 text has about as many pairs and triples of characters in common with the rest as the test file has; uses of the test file
 are logged.
 """
@@ -24,9 +26,19 @@ from benchmarks.machine import machine
 from benchmarks.memory import peak_mb
 from benchmarks.msra import TEST, Corpus
 from benchmarks.name_types import without_marks
+from benchmarks.nearby_names import (
+    LEAST,
+    Found,
+    TypesNearby,
+    choose_spans,
+    mean_spans,
+    pairs_in_names,
+    sure_labels,
+)
 from benchmarks.use_log import log_test
-from crfkit import CRF, AdaGrad, Lexicon
+from crfkit import CRF, AdaGrad, Lexicon, Span
 from crfkit.evaluation import SpanReport, span_report
+from crfkit.evaluation import spans as read_spans
 from crfkit.features import Resource, learn_clusters
 
 ITERATIONS = 5  # passes over the training sentences
@@ -34,8 +46,10 @@ CLASSES = 500
 CHARACTER_CLASSES = 200
 BLOCK = 500  # neighbouring sentences that are held out, or labelled by one chain, together
 FOLDS = 3  # of the training sentences, for the second chain
+NEAR = 60  # sentences on each side in which pairs of characters are looked for
 QUICK = 2_000
-WAYS = {"best labels": "viterbi", "likely spans": "spans", "highest expected F1": "f1"}
+SEEDS = (0, 1)  # of the second chains, whose mean probabilities count
+WAYS = {"likely spans": "spans", "highest expected F1": "f1"}
 L2 = {"default": 2.0, "character": 0.3}
 
 Rows = list[list[tuple[str, ...]]]
@@ -115,6 +129,21 @@ def _found() -> Iterator[str]:
         yield f"label[{at}]=%x[{at},11]"
     yield "label[-1,1]=%x[-1,11]|%x[0,11]|%x[1,11]"
     yield "label|character=%x[0,11]|%x[0,0]"
+    yield from _probabilities()
+
+
+def _probabilities() -> Iterator[str]:
+    """Lines for how sure the first chain is of a label, and for names around pairs of characters nearby."""
+    for at in range(-2, 3):
+        yield f"sure[{at}]=%x[{at},12]"
+    yield "sure[-1,1]=%x[-1,12]|%x[0,12]|%x[1,12]"
+    yield "sure|character=%x[0,12]|%x[0,0]"
+    yield "sure|place=%x[0,12]|%x[0,1]"
+    for at in range(-2, 2):
+        yield f"pair[{at}]=%x[{at},13]"
+    yield "pair[-1,0]=%x[-1,13]|%x[0,13]"
+    yield "pair[-1,1]=%x[-1,13]|%x[0,13]|%x[1,13]"
+    yield "pair|label=%x[-1,13]|%x[0,13]|%x[0,11]"
 
 
 def template(lexicon: Lexicon, *, second: bool) -> str:
@@ -147,7 +176,7 @@ def learned_clusters(rows: Rows) -> dict[str, Resource]:
 
 
 class Tagger:
-    """Both chains."""
+    """The first chain, and the second ones."""
 
     def __init__(self, train: Corpus, l2: dict[str, float], iterations: int) -> None:
         """Train them."""
@@ -158,15 +187,16 @@ class Tagger:
         self._known = KnownNames(train.texts, labels)
         X = self._rows(train.texts, train=True)
         self._resources: dict[str, Resource] = {"lists": self._lists, **learned_clusters(X)}
-        found: list[list[str]] = [[] for _ in X]
+        spans: list[list[Span]] = [[] for _ in X]
         for fold in range(FOLDS):
             inside = [n for n in range(len(X)) if n // BLOCK % FOLDS == fold]
             outside = [n for n in range(len(X)) if n // BLOCK % FOLDS != fold]
-            chain = self._train([X[n] for n in outside], [train.types[n] for n in outside], second=False)
-            for n, some in zip(inside, _labels(chain, [X[n] for n in inside], "spans"), strict=True):
-                found[n] = some
-        self.first = self._train(X, train.types, second=False)
-        self.second = self._train(with_found(X, train.texts, found), train.types, second=True)
+            chain = self._train([X[n] for n in outside], [train.types[n] for n in outside])
+            for n, some in zip(inside, found_by(chain, [X[n] for n in inside]), strict=True):
+                spans[n] = some
+        self.first = self._train(X, train.types)
+        X = with_found(X, train.texts, spans)
+        self.second = [self._train(X, train.types, second=True, seed=seed) for seed in SEEDS]
 
     def _rows(self, texts: Sequence[str], *, train: bool) -> Rows:
         rows = []
@@ -176,11 +206,11 @@ class Tagger:
             rows.append([(*row, name) for row, name in zip(words, known, strict=True)])
         return rows
 
-    def _train(self, X: Rows, y: list[list[str]], *, second: bool) -> CRF:
+    def _train(self, X: Rows, y: list[list[str]], *, second: bool = False, seed: int = 0) -> CRF:
         began = time.process_time()
         crf = CRF(
             features=template(self._lists, second=second),
-            optimizer=AdaGrad(max_iterations=self._iterations, rate=0.1),
+            optimizer=AdaGrad(max_iterations=self._iterations, rate=0.1, random_state=seed),
             l2=self._l2,
             min_count=2,
             resources=self._resources,
@@ -189,27 +219,33 @@ class Tagger:
         print(f"trained: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
         return crf
 
-    def predict(self, texts: Sequence[str]) -> Iterator[tuple[str, list[list[str]]]]:
-        """The names of the sentences of a file, in several ways: what it is called, and IOBES labels."""
+    def predict(self, texts: Sequence[str]) -> Iterator[tuple[str, list[list[Span]]]]:
+        """The names of the sentences of a file, in several ways: what it is called, and the names."""
         X = self._rows(texts, train=False)
-        found = _labels(self.first, X, "spans")
-        yield "first chain, likely spans", found
+        found = found_by(self.first, X)
+        yield "first chain, likely spans", choose_spans(found, "spans")
         X = with_found(X, texts, found)
+        each = [found_by(chain, X) for chain in self.second]
+        yield "one second chain, likely spans", choose_spans(each[0], "spans")
         for name, decode in WAYS.items():
-            yield name, _labels(self.second, X, decode)
+            yield name, choose_spans(mean_spans(each), decode)
 
 
-def with_found(X: Rows, texts: Sequence[str], found: Sequence[Sequence[str]]) -> Rows:
-    """Rows with columns for what the first chain found."""
-    names = FoundNames(texts, found)
-    return [
-        [(*row, *near, label) for row, near, label in zip(x, names.columns(n), labels, strict=True)]
-        for n, (x, labels) in enumerate(zip(X, found, strict=True))
-    ]
+def with_found(X: Rows, texts: Sequence[str], found: Found) -> Rows:
+    """Rows with columns for the names that the first chain found, with their probabilities."""
+    labels = [sure_labels(len(x), some) for x, some in zip(X, found, strict=True)]
+    names = FoundNames(texts, [[label for label, _ in some] for some in labels])
+    pairs = TypesNearby(pairs_in_names(texts, found), found, length=2)
+    rows = []
+    for n, x in enumerate(X):
+        columns = zip(x, names.columns(n), labels[n], pairs.column(n, NEAR), strict=True)
+        rows.append([(*row, *near, *label, pair) for row, near, label, pair in columns])
+    return rows
 
 
-def _labels(chain: CRF, X: Rows, decode: str) -> list[list[str]]:
-    return [without_marks(labels) for labels in chain.predict(X, decode=decode)]
+def found_by(chain: CRF, X: Rows) -> list[list[Span]]:
+    """All spans with their probabilities, without the marks between names."""
+    return [[span for span in some if "+" not in str(span.label)] for some in chain.predict_spans(X, LEAST)]
 
 
 def row(name: str, report: SpanReport) -> str:
@@ -228,12 +264,12 @@ def measure(train: Corpus, test: Corpus, l2: dict[str, float], iterations: int, 
     """Train and test, and print a row for each way to decode."""
     began = time.process_time()
     tagger = Tagger(train, l2, iterations)
-    print(f"both chains: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
-    gold = [without_marks(labels) for labels in test.types]
+    print(f"all chains: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
+    gold = [read_spans(without_marks(labels), "IOBES") for labels in test.types]
     print("| | precision, % | recall, % | F1, % | persons | places | organisations |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for name, labels in tagger.predict(test.texts):
-        report = span_report(gold, labels, "IOBES")
+    for name, found in tagger.predict(test.texts):
+        report = span_report(gold, found)
         print(row(name, report), flush=True)
         if asked is not None:
             log_test(asked, f"chinese_names, {name}", report.overall.f1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from benchmarks.gazetteers import BLOCK, LONGEST, OUTSIDE, SeenElsewhere
 from crfkit.evaluation import spans
@@ -23,16 +23,18 @@ PURE = 0.8  # share of the most frequent type
 SEPARATOR = "·"  # between the parts of a foreign name
 FAMILY = 2  # characters of a Japanese family name, whose whole name has twice as many
 
+Text = TypeVar("Text", str, tuple[str, ...])  # characters, or words
 
-class Stretches:
+
+class Stretches(Generic[Text]):
     """Where entries occur in texts."""
 
-    def __init__(self, entries: Iterable[str]) -> None:
-        """The entries, of two characters or more."""
-        self._entries = frozenset(entries)
-        self._beginnings = {entry[:n] for entry in self._entries for n in range(1, len(entry) + 1)}
+    def __init__(self, entries: Iterable[Text]) -> None:
+        """The entries, of one character (or word) or more."""
+        self._entries: frozenset[Text] = frozenset(entries)
+        self._beginnings: set[Text] = {entry[:n] for entry in self._entries for n in range(1, len(entry) + 1)}
 
-    def of(self, text: str) -> Iterator[tuple[int, int]]:
+    def of(self, text: Text) -> Iterator[tuple[int, int]]:
         """Begin and end of each entry in a text; they may overlap."""
         for begin in range(len(text)):
             for end in range(begin + 1, min(begin + LONGEST, len(text)) + 1):
@@ -53,11 +55,11 @@ def sureness(types: Mapping[str, int], occurs: int) -> str:
 
 
 def column(n: int, found: Iterable[tuple[int, int, str]]) -> list[str]:
-    """For each of n characters, its place (B, I, E) in the longest stretch that covers it, with what is said of that."""
+    """For each of n characters, its place (B, I, E, S) in the longest stretch that covers it, with what is said of that."""
     positions = [OUTSIDE] * n
     for begin, end, what in sorted(found, key=lambda some: (some[0] - some[1], some[0])):
         if all(position == OUTSIDE for position in positions[begin:end]):
-            letters = "B" + "I" * (end - begin - 2) + "E"
+            letters = "S" if end - begin == 1 else "B" + "I" * (end - begin - 2) + "E"
             positions[begin:end] = [f"{letter} {what}" for letter in letters]
     return positions
 
