@@ -1,4 +1,4 @@
-"""The native module shows no symbols of the C++ library: those of another copy in the process must not be mixed up with them."""
+"""The native module exports no symbols of the C++ library, which those of another copy could be mixed up with."""
 
 import shutil
 import subprocess
