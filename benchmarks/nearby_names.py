@@ -20,7 +20,7 @@ from crfkit.inference import likely_spans, select_spans
 from crfkit.structures import segment_labels
 
 LEAST = 0.02  # probability of the spans that count
-OPEN = 0.1  # probability of a name at a position outside of the likely ones that is told
+OPEN = 0.1  # probability of a name at a position outside of the likely ones that is shown
 NAMED = 0.3  # mean probability of names with which a word is one elsewhere
 BOUNDS = (0.9, 0.6, 0.3)  # of the levels of probabilities and shares
 FAR = 100  # sentences between a training sentence and what it may know of the others
@@ -159,7 +159,7 @@ class NamesNearby:
     def column(self, sentence: int, near: int) -> list[str]:
         """The type of the longest name at each position, its probability where it occurs, and whether it is found twice."""
         words = self._sentences[sentence]
-        told = []
+        seen = []
         for begin, end in self._stretches.of(words):
             name = words[begin:end]
             others = [
@@ -175,8 +175,8 @@ class NamesNearby:
                 occurs = bisect_right(numbers, sentence + near) - bisect_left(numbers, sentence - near) - 1
                 kind, probability = types.most_common(1)[0]
                 sure = level(probability / max(occurs, len(others)))
-                told.append((begin, end, f"{kind} {sure} {'once' if len(others) == 1 else 'again'}"))
-        return column(len(words), told)
+                seen.append((begin, end, f"{kind} {sure} {'once' if len(others) == 1 else 'again'}"))
+        return column(len(words), seen)
 
 
 class KnownTypes:
@@ -196,12 +196,12 @@ class KnownTypes:
 
     def columns(self, words: Words, sentence: int | None) -> list[tuple[str, str]]:
         """Of a sentence, given with its number where it is one of the training data: its words, and whole names."""
-        told = []
+        seen = []
         for begin, end in self._stretches.of(words):
             types = _far(self._names[words[begin:end]], sentence)
-            told += [(begin, end, f"{kind} {level(n / types.total())}") for kind, n in types.most_common(1)]
+            seen += [(begin, end, f"{kind} {level(n / types.total())}") for kind, n in types.most_common(1)]
         each = (self._word(name_key(word), sentence) for word in words)
-        return list(zip(each, column(len(words), told), strict=True))
+        return list(zip(each, column(len(words), seen), strict=True))
 
     def _word(self, key: str | None, sentence: int | None) -> str:
         types = _far(self._words.get(key, ()), sentence) if key else Counter[str]()
