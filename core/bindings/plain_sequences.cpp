@@ -14,30 +14,35 @@ namespace {
 constexpr std::int64_t positions_between_signals = 1 << 16;  // of each thread; how often Ctrl-C is looked for
 constexpr std::int64_t positions_per_task = 512;
 
-// Positions of sequences, one after the other; null after the last one.
+// The sequence that a position is in.
+Py_ssize_t find_sequence(const std::vector<std::int64_t>& sequence_ptr, std::int64_t position) {
+    return std::upper_bound(sequence_ptr.begin(), sequence_ptr.end(), position) - sequence_ptr.begin() - 1;
+}
+
+// Positions of sequences, one after the other; null after the last one of a range.
 class Cursor {
   public:
-    Cursor(PyObject* sequences, const std::vector<std::int64_t>& sequence_ptr, std::int64_t first)
-        : sequences_(items_of(sequences)) {
-        n_ = std::upper_bound(sequence_ptr.begin(), sequence_ptr.end(), first) - sequence_ptr.begin() - 1;
-        enter(first - sequence_ptr[n_]);
+    Cursor(PyObject* sequences, const std::vector<std::int64_t>& sequence_ptr, std::int64_t first,
+           std::int64_t last)
+        : next_sequence_(items_of(sequences).first + find_sequence(sequence_ptr, first)),
+          n_left_(last - first) {
+        enter(first - sequence_ptr[find_sequence(sequence_ptr, first)]);
     }
     PyObject* next() {
-        while (item_ == end_) {
-            if (++n_ >= sequences_.second) return nullptr;
-            enter(0);
-        }
+        if (n_left_ == 0) return nullptr;
+        --n_left_;
+        while (item_ == end_) enter(0);
         return *item_++;
     }
 
   private:
     void enter(std::int64_t position) {
-        const auto [items, n] = items_of(sequences_.first[n_]);
+        const auto [items, n] = items_of(*next_sequence_++);
         item_ = items + position;
         end_ = items + n;
     }
-    std::pair<PyObject* const*, Py_ssize_t> sequences_;
-    Py_ssize_t n_;
+    PyObject* const* next_sequence_;
+    std::int64_t n_left_;
     PyObject *const *item_, *const *end_;
 };
 
@@ -70,11 +75,12 @@ class PlainReading {
         const std::int64_t n = sequence_ptr_.back(), per_round = positions_between_signals * n_threads();
         try {
             for (std::int64_t first = 0; first < n; first += per_round) {
+                const std::int64_t last = std::min(n, first + per_round);
                 if (first > 0) {
                     if (PyErr_CheckSignals() < 0) throw nanobind::python_error();
-                    if (find_lengths(sequences_) != sequence_ptr_) return false;  // changed by a handler
+                    if (!is_unchanged(first, last)) return false;
                 }
-                read_round(first, std::min(n, first + per_round));
+                read_round(first, last);
             }
         } catch (const PositionReader::NotPlain&) {
             return false;
@@ -89,6 +95,19 @@ class PlainReading {
 
   private:
     int n_threads() const { return static_cast<int>(readers_.size()); }
+
+    // Whether the positions from first to last are where they were before a signal handler ran. Sequences
+    // that have been read are not looked at again, so that all rounds together look at each sequence twice.
+    bool is_unchanged(std::int64_t first, std::int64_t last) const {
+        const auto [items, n] = items_of(sequences_);
+        if (static_cast<std::size_t>(n) + 1 != sequence_ptr_.size()) return false;
+        for (Py_ssize_t i = find_sequence(sequence_ptr_, first); i < n && sequence_ptr_[i] < last; ++i) {
+            if (i + 8 < n) __builtin_prefetch(items[i + 8]);
+            if (!is_list_or_tuple(items[i])) return false;
+            if (items_of(items[i]).second != sequence_ptr_[i + 1] - sequence_ptr_[i]) return false;
+        }
+        return true;
+    }
 
     void read_round(std::int64_t first, std::int64_t last) {
         if (n_threads() == 1) {
@@ -108,7 +127,7 @@ class PlainReading {
 
     // Objects are prefetched in steps: a position, its list of strings, the strings.
     void read_positions(PositionReader& reader, std::int64_t first, std::int64_t last) const {
-        Cursor cursor(sequences_, sequence_ptr_, first);
+        Cursor cursor(sequences_, sequence_ptr_, first, last);
         PyObject *position = cursor.next(), *next = cursor.next(), *second = cursor.next();
         for (std::int64_t t = first; t < last; ++t) {
             PyObject* third = cursor.next();

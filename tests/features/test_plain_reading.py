@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import operator
 import random
 import signal
 import threading
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CRF
+from crfkit import CRF, _core
 from crfkit.features import Encoder
 from crfkit.optimizers import LBFGS
 
@@ -126,6 +129,60 @@ def test_lists_that_a_signal_handler_changes_while_they_are_read(
     n = found.n_positions // 2
     assert len(found.states.position_ptr) == 2 * n + 1
     np.testing.assert_array_equal(found.states.ids.reshape(n, 21), np.tile(expected[:21], (n, 1)))
+
+
+def called_with_pending_signal(number: int, function: Callable[[], Any]) -> Any:
+    """The result of a function of the core; the handler of the signal runs where the core first asks for signals."""
+    arrive = functools.partial(ctypes.pythonapi.PyErr_SetInterruptEx, number)
+    return list(map(operator.call, [arrive, function]))[1]  # no Python code runs between the two
+
+
+def lengthen_first(X: list[Any]) -> None:
+    X[0].append(["a"])
+
+
+def lengthen_last(X: list[Any]) -> None:
+    X[-1].append(["a"])
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize(("change", "is_seen"), [(lengthen_first, False), (lengthen_last, True)])
+def test_sequences_that_have_been_read_are_not_looked_at_again(
+    change: Callable[[list[Any]], None], is_seen: bool, n_threads: int
+) -> None:
+    """Else the time between two rounds of positions grows with the number of sequences, and there are more rounds, too."""
+    vocabulary = _core.Vocabulary()
+    _core.encode_positions([[["a"], ["b"]]], vocabulary, True)
+    X = [[["a"]], [["b"]] * 300_000, [["a"]]]
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        change(X)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    encode = functools.partial(_core.encode_positions, X, vocabulary, False, n_threads)
+    try:
+        sequence_ptr, position_ptr, ids, values, _ = called_with_pending_signal(signal.SIGUSR1, encode)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    expected = [0] + [1] * 300_000 + [0] * (2 if is_seen else 1)
+    assert sum(len(x) for x in X) == 300_003
+    np.testing.assert_array_equal(np.diff(sequence_ptr), [1, 300_000, 2 if is_seen else 1])
+    np.testing.assert_array_equal(position_ptr, np.arange(len(expected) + 1))
+    np.testing.assert_array_equal(ids, expected)
+    assert values is None
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_tasks_and_rounds_that_end_where_sequences_end(n_threads: int) -> None:
+    """And empty sequences around these places, where a reader of the positions of a range stops."""
+    encoder = encoder_of_names()
+    ids = {name: i for i, name in enumerate(known_names())}
+    for ends in [512, 1024, 65_536, 131_072]:
+        X = [[], [["a"]] * (ends - 1), [], [["w7"]], [], [], [["w8"], ["b"]], [["w9"]] * ends, [], []]
+        found = encoder.encode(X, n_threads)
+        np.testing.assert_array_equal(np.diff(found.sequence_ptr), [len(x) for x in X])
+        expected = [ids[name] for x in X for names in x for name in names if name in ids]
+        np.testing.assert_array_equal(found.states.ids, expected)
 
 
 def test_another_thread_that_has_the_pool_meanwhile() -> None:
