@@ -92,7 +92,7 @@ class DistributedCRF(CRF[Any]):
         if not isinstance(sharded, StoredData):
             source = ClientShards(potentials, sharded)
         elif isinstance(sharded.dataset, WorkerDataset):
-            source = WorkerShards(potentials, sharded.dataset, self._cluster, sharded.words)
+            source = WorkerShards(potentials, sharded.dataset, self._cluster, sharded.reading)
         else:
             source = StoredShards(potentials, sharded)
         remote = RemoteLoss(self._cluster, source, n_threads=threads)

@@ -10,8 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.data import open_dataset
-from crfkit.features import DictionaryWords, Encoder
-from crfkit.models import FeaturePotentials, Shard, StoredData, TrainingShards, open_shard
+from crfkit.features import Encoder
+from crfkit.models import (
+    AS_STORED,
+    FeaturePotentials,
+    Shard,
+    ShardReading,
+    StoredData,
+    TrainingShards,
+    open_shard,
+)
 from crfkit.objective import Loss
 
 
@@ -19,12 +27,12 @@ class ShardContext(NamedTuple):
     """What all shards of a data set have in common."""
 
     potentials: FeaturePotentials  # where the weights are
-    words: DictionaryWords | None = None  # which labels the words may have, where shards do not say it
+    reading: ShardReading = AS_STORED
 
     @classmethod
-    def of(cls, potentials: FeaturePotentials, words: DictionaryWords | None = None) -> ShardContext:
+    def of(cls, potentials: FeaturePotentials, reading: ShardReading = AS_STORED) -> ShardContext:
         """Without the names of features: shards have ids."""
-        return cls(replace(potentials, encoder=Encoder()), words)
+        return cls(replace(potentials, encoder=Encoder()), reading)
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class ArraysRecipe:
 
     def __call__(self, context: ShardContext, n_threads: int) -> tuple[Loss, int]:
         """The loss, and the bytes of the data."""
-        shard = open_shard(self.name, self.arrays, context.words)
+        shard = open_shard(self.name, self.arrays, context.reading)
         return ShardRecipe(shard, self.n_shards)(context, n_threads)
 
 
@@ -64,7 +72,7 @@ class StoredRecipe:
     def __call__(self, context: ShardContext, n_threads: int) -> tuple[Loss, int]:
         """The loss, and the bytes of the data."""
         dataset = open_dataset(self.path)
-        shard = StoredData(dataset, context.words).shard(self.shard)
+        shard = StoredData(dataset, context.reading).shard(self.shard)
         return ShardRecipe(shard, dataset.n_shards)(context, n_threads)
 
 
@@ -72,7 +80,7 @@ class StoredShards:
     """The shards of an encoded data set that all workers can read: a `ShardSource`."""
 
     def __init__(self, potentials: FeaturePotentials, stored: StoredData) -> None:
-        self.context = ShardContext.of(potentials, stored.words)
+        self.context = ShardContext.of(potentials, stored.reading)
         self._path = stored.dataset.path.absolute()
         shards = stored.dataset.head["shards"]
         self.costs: Sequence[float] = [max(shard["n_positions"], 1) for shard in shards]

@@ -31,8 +31,8 @@ from crfkit.distributed.encoding import (
 )
 from crfkit.distributed.sources import ShardContext
 from crfkit.errors import EmptyDataError, ShapeError
-from crfkit.features import DictionaryWords, EncodingSettings, JointParts, join_parts, make_head
-from crfkit.models import FeaturePotentials
+from crfkit.features import EncodingSettings, JointParts, join_parts, make_head
+from crfkit.models import AS_STORED, FeaturePotentials, ShardReading
 from distributed import Future
 
 Place = tuple[int, int]  # of a shard: the number of its part, and its number there
@@ -124,9 +124,9 @@ class WorkerShards:
         potentials: FeaturePotentials,
         dataset: WorkerDataset,
         cluster: Cluster,
-        words: DictionaryWords | None = None,
+        reading: ShardReading = AS_STORED,
     ) -> None:
-        self.context = ShardContext.of(potentials, words)
+        self.context = ShardContext.of(potentials, reading)
         self._dataset, self._cluster = dataset, cluster
         self.costs: Sequence[float] = [max(shard["n_positions"], 1) for shard in dataset.head["shards"]]
 

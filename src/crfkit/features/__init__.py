@@ -105,6 +105,7 @@ from crfkit.features.segment_templates import SegmentTemplate
 from crfkit.features.shard_arrays import read_shard
 from crfkit.features.shards import SHARD_SIZE, ShardCutter, cut_shards
 from crfkit.features.span_lists import without_spans
+from crfkit.features.span_states import IOBES, StateLabels
 from crfkit.features.tag_dictionary import RELATED, Coverage, TagDictionary
 from crfkit.features.templates import NAMED_LINE, Template
 from crfkit.features.treebank import (
@@ -140,6 +141,7 @@ __all__ = [
     "ENCODED_SHARD_SIZE",
     "FEATURE_SET",
     "FREQUENT_WORD_ARRAYS",
+    "IOBES",
     "LABEL_KIND",
     "NAMED_FACETS",
     "NAMED_LINE",
@@ -212,6 +214,7 @@ __all__ = [
     "SegmentTemplate",
     "ShardCutter",
     "Slice",
+    "StateLabels",
     "Strength",
     "TagDictionary",
     "Template",

@@ -12,22 +12,27 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit import _core
-from crfkit.arrays import Int32s, Int64s
+from crfkit.arrays import Float64s, Int32s, Int64s
 from crfkit.errors import EmptyDataError, LabelError, ShapeError, UnsavableError
 from crfkit.features.dataset import Annotation
 from crfkit.features.given_sequences import check_no_table, is_missing
 from crfkit.features.wording import shorten
-from crfkit.structures import AllowedLabels
+from crfkit.structures import AllowedLabels, Bigrams, SpanLabels
 
 _SHOWN = 40  # labels named in a message at most
 _DEEPEST = 8  # tuples inside tuples that are saved
 
 
 class Labels:
-    """L distinct labels; the id of a label is its place in `classes`."""
+    """L distinct labels; the id of a label is its place in `classes`.
+
+    A model may tell states apart that are written as one label (`span_states.StateLabels`): then ids are those of states.
+    Here each label is a state of its own.
+    """
 
     def __init__(self, classes: Iterable[Hashable]) -> None:
         self.classes: tuple[Hashable, ...] = tuple(classes)
+        self.names = self.classes  # what is written for each id
         self._ids = {label: i for i, label in enumerate(self.classes)}
         if len(self._ids) != len(self.classes):
             raise LabelError("the labels are not distinct")
@@ -90,6 +95,11 @@ class Labels:
             raise LabelError(f"sequence {n}, position {i}: unknown label {label!r}; the labels are {known}")
         return found
 
+    def ids_of(self, label: Hashable) -> Sequence[int]:
+        """The ids that are written as this label; none where it is not known."""
+        found = self._ids.get(label)
+        return () if found is None else (found,)
+
     def unknown_in(self, y: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:
         """Sequence, position and entry of each entry of which no label is known."""
         for n, labels in enumerate(label_lists(y)):
@@ -105,7 +115,53 @@ class Labels:
 
     def decode_sequences(self, ids: Int32s, sequence_ptr: Int64s) -> list[list[Any]]:
         """The same as a list for each sequence."""
-        return _core.label_lists(self.classes, ids, sequence_ptr)
+        return _core.label_lists(self.names, ids, sequence_ptr)
+
+    # ---- labels and states: here they are the same
+
+    @property
+    def written(self) -> "Labels":
+        """The labels as the user writes them."""
+        return self
+
+    @property
+    def bigrams(self) -> Bigrams | None:
+        """The pairs of states that valid sequences have; None: all."""
+        return None
+
+    def read_spans(self, annotation: Annotation, ptr: Int64s) -> Annotation:
+        """An annotation of written labels, ill-formed ones as they are read; sequence n has positions ptr[n]:ptr[n + 1]."""
+        return annotation
+
+    def to_states(self, annotation: Annotation, ptr: Int64s) -> Annotation:
+        """The states of an annotation of written labels, as `read_spans` gives them."""
+        return annotation
+
+    def find_states(self, ids: Int32s, ptr: Int64s) -> Int32s:
+        """The states of sequences of written labels; −1 where a label cannot stand."""
+        return ids
+
+    def allow_states(self, allowed: AllowedLabels) -> AllowedLabels:
+        """The states of written labels that are allowed."""
+        return allowed
+
+    def sum_states(self, marginals: Float64s) -> Float64s:
+        """The probabilities of written labels, from those of states [T, L]."""
+        return marginals
+
+    def spread(self, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What an array says of written labels in its last axis, for their states."""
+        return table
+
+    def spread_costs(self, costs: Float64s) -> Float64s:
+        """Costs [L, L] of written labels as those of their states."""
+        return costs
+
+    def read_as_spans(self, labels: SpanLabels) -> SpanLabels:
+        """How states are read as spans, where written labels are read so."""
+        return labels
+
+    # ---- files
 
     def to_json(self) -> list[Any]:
         """The labels as JSON values, a tuple as a list; InputError where a label cannot be saved."""

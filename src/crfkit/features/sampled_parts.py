@@ -119,14 +119,15 @@ def open_part(
     arcs = dataset.arcs
     if arcs is not None:
         arcs = _rename(arcs, encoder.arc_vocabulary, vocabulary_of(part, "arc_"))
-    known = {label: i for i, label in enumerate(labels.classes)}
+    known = {label: i for i, label in enumerate(labels.written.classes)}
     own = Labels.from_json(part.metadata["labels"]).classes
     ids = np.array([*(known.get(label, -1) for label in own), -1], np.int32)
     dataset = replace(dataset, states=states, arcs=arcs)
     if dictionary is not None:
         words = DictionaryWords.find(dictionary, vocabulary_of(part, "word_").names())
-        dataset = replace(dataset, allowed=words.allowed(part.arrays["words"]))
-    return dataset, restrict_labels(annotation, ids)
+        dataset = replace(dataset, allowed=labels.allow_states(words.allowed(part.arrays["words"])))
+    ptr = dataset.sequence_ptr
+    return dataset, labels.to_states(labels.read_spans(restrict_labels(annotation, ids), ptr), ptr)
 
 
 def _rename(features: FeatureList, vocabulary: Vocabulary, own: Vocabulary) -> FeatureList:

@@ -54,7 +54,7 @@ from crfkit.models.training.penalty_search import PenaltySearch, PenaltyTrial
 from crfkit.models.training.progress import LOGGER, Pace, Progress, ProgressCallback, Report
 from crfkit.models.training.seconds_left import SecondsLeft
 from crfkit.models.training.sharded_data import Shard, ShardedData, TrainingShards
-from crfkit.models.training.stored_task import StoredData, open_shard
+from crfkit.models.training.stored_task import AS_STORED, ShardReading, StoredData, open_shard
 from crfkit.models.training_data import encoding_of, is_encodable
 from crfkit.models.unlabelled import agreed_labels, self_train, sure_labels, tri_train
 from crfkit.models.warning_types import (
@@ -67,6 +67,7 @@ from crfkit.models.warning_types import (
 from crfkit.models.word_segmenter import Word, WordSegmenter
 
 __all__ = [
+    "AS_STORED",
     "CRF",
     "LOGGER",
     "BoundedSentence",
@@ -101,6 +102,7 @@ __all__ = [
     "SecondsLeft",
     "SequencesSkipped",
     "Shard",
+    "ShardReading",
     "ShardedData",
     "StoredData",
     "Terminated",

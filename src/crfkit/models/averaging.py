@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
-from crfkit.features import Encoder, FrequentWords, Labels, Vocabulary
+from crfkit.features import Encoder, FrequentWords, Labels, StateLabels, Vocabulary
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.crf import CRF
 from crfkit.models.potentials import FeaturePotentials
@@ -86,14 +86,28 @@ def _join(models: Sequence[ChainModel]) -> ChainModel:
                 "the models have different weights, and templates, dense blocks, facets, patterns, segments, tag "
                 "dictionaries or feature functions beside them; expected models of the same features"
             )
-    labels = Labels.learn([model.labels.classes for model in models])
+    labels = _join_labels([model.labels for model in models])
     names = [_union(m.potentials.encoder.vocabulary for m in models)]
     names.append(_union(m.potentials.encoder.arc_vocabulary for m in models))
     encoder = replace(first.potentials.encoder, vocabulary=names[0], arc_vocabulary=names[1])
     maps = [(m.potentials.encoder, m.potentials.feature_map, m.labels) for m in models]
-    return replace(
-        first, labels=labels, potentials=FeaturePotentials(encoder, join_maps(maps, encoder, labels))
-    )
+    joint = join_maps(maps, encoder, labels)
+    if (
+        labels.bigrams is not None and first.structure.bigrams is None
+    ):  # also those between types of different models
+        joint = replace(joint, bigrams=labels.bigrams.ids(labels.classes))
+    return replace(first, labels=labels, potentials=FeaturePotentials(encoder, joint))
+
+
+def _join_labels(known: Sequence[Labels]) -> Labels:
+    """All labels; UnsupportedError where those of some models alone have states."""
+    have_states = [isinstance(labels, StateLabels) for labels in known]
+    written = Labels.learn([labels.written.classes for labels in known])
+    if any(have_states) != all(have_states):
+        raise UnsupportedError(
+            "some of the models have states of span labels and others have not; expected models of the same span_states"
+        )
+    return StateLabels(written) if all(have_states) else written
 
 
 def _has_same_weights(first: ChainModel, other: ChainModel) -> bool:

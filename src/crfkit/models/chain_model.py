@@ -9,9 +9,11 @@ from crfkit.arrays import Bools, Float64s, Int32s, offsets
 from crfkit.errors import InputError, UnsupportedError
 from crfkit.evaluation import MetricFunction, metric_for
 from crfkit.features import (
+    IOBES,
     Annotation,
     Dataset,
     Labels,
+    StateLabels,
     TagDictionary,
     check_lists,
     encode_allowed,
@@ -28,12 +30,12 @@ from crfkit.structures import Bigrams, Chain, SequenceStructure
 
 @dataclass(frozen=True, eq=False)
 class ChainModel:
-    """A chain model without its weights w [D]."""
+    """A chain model without its weights w [D]. Where labels have states, its chain and its weights are those of states."""
 
     labels: Labels
     structure: Chain  # as it was asked for, patterns apart
     potentials: FeaturePotentials
-    dictionary: TagDictionary | None = None  # the labels that words may have, as ids of these labels
+    dictionary: TagDictionary | None = None  # the labels that words may have, as ids of the written labels
 
     @lazy_property
     def chain(self) -> Chain:
@@ -120,7 +122,7 @@ class ChainModel:
 
     def written_scheme(self, scheme: str) -> str:
         """The scheme of the label ids of spans, where this is that of labels."""
-        return scheme
+        return IOBES if isinstance(self.labels, StateLabels) else scheme
 
     def check_marginals(self) -> None:
         """Refuse questions on probabilities of labels where labels have none."""
@@ -128,11 +130,11 @@ class ChainModel:
     def read_marginals(self, marginals: Float64s) -> Float64s:
         """Of all sequences together: the probabilities [T, L] that `predict_marginals` gives."""
         self.check_marginals()
-        return marginals
+        return self.labels.sum_states(marginals)
 
     def figure(self, metric: MetricFunction | None, gold: list[Any]) -> MetricFunction:
         """The metric that is given, or the default one."""
-        return metric or metric_for(self.labels.classes, gold)
+        return metric or metric_for(self.labels.written.classes, gold)
 
     def encode(self, X: Any, allowed: Any = None, n_threads: int = 1) -> Dataset:
         """New input in numbers."""
@@ -140,9 +142,10 @@ class ChainModel:
         if self.dictionary is not None or needs_inputs:
             X = read_once(X)
         dataset = self.potentials.encode(X, n_threads)
-        allowed = encode_allowed(allowed, self.labels, np.diff(dataset.sequence_ptr))
+        allowed = encode_allowed(allowed, self.labels.written, np.diff(dataset.sequence_ptr))
         if self.dictionary is not None:
             allowed = first_of(allowed, self.dictionary.allowed(X))
+        allowed = None if allowed is None else self.labels.allow_states(allowed)
         return replace(dataset, allowed=allowed, inputs=X if needs_inputs else dataset.inputs)
 
     def design(self, dataset: Dataset, n_threads: int, *, asked_often: bool = False) -> Any:

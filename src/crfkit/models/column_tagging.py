@@ -27,7 +27,7 @@ class ColumnTagger(NamedTuple):
         more = model.dictionary is not None or encoder.dense_sizes or encoder.more_columns
         if not plain or more or encoder.template is None or not isinstance(potentials, ChainPotentials):
             return None
-        return cls(model, potentials, [*map(str, model.labels.classes)])
+        return cls(model, potentials, [*map(str, model.labels.names)])
 
     def tag(
         self, cutter: ColumnCutter, chunk: ColumnChunk, inputs: list[int], *, labels_only: bool = False

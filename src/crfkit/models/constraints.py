@@ -15,7 +15,7 @@ import numpy as np
 from crfkit.arrays import Bools, Int32s, Int64s
 from crfkit.errors import EmptyDataError, ImpossibleLabelsError, NoOutputError, reword
 from crfkit.features import Annotation, Labels
-from crfkit.structures import AllowedLabels, Bigrams, Chain
+from crfkit.structures import END, OBSERVED, START, AllowedLabels, Bigrams, Chain, observe_bigrams
 
 _SHOWN = 10  # labels named in a message
 
@@ -45,9 +45,10 @@ def bind_chain(
 
     `also` are the bigrams of a model that is trained further.
     """
-    if structure.bigrams is None:
+    if structure.bigrams is None and labels.bigrams is None:
         return structure, np.zeros(0, np.int64)
     outputs, possible = _outputs(annotation, allowed, ptr, len(labels))
+    structure = _chain_of_states(structure, labels, outputs)
     try:
         chain = structure.bind(labels.classes, outputs, possible=possible, also=also)
     except ValueError as error:
@@ -55,6 +56,32 @@ def bind_chain(
     skipped = [outside.sequence for outside in chain.outside(possible)]  # none unless it is "skip"
     check_some_left(len(outputs) - len(skipped), len(outputs))
     return chain, np.array(skipped, dtype=np.int64)
+
+
+def _chain_of_states(structure: Chain, labels: Labels, outputs: Sequence[Int32s | AllowedLabels]) -> Chain:
+    """A chain of labels as that of their states, which has valid pairs alone; where labels are states, as it is."""
+    valid, asked = labels.bigrams, structure.bigrams
+    if valid is None:
+        return structure
+    observed = asked == OBSERVED or structure.unseen == "extend"
+    seen = observe_bigrams(labels.classes, outputs) & valid if observed else Bigrams()
+    if asked is None:
+        bigrams = valid
+    elif asked == OBSERVED:
+        bigrams = seen
+    else:
+        bigrams = _bigrams_of_states(asked, labels) & valid | seen
+    return replace(
+        structure, bigrams=bigrams, unseen="error" if structure.unseen == "extend" else structure.unseen
+    )
+
+
+def _bigrams_of_states(asked: Bigrams | str, labels: Labels) -> Bigrams:
+    """Pairs of labels as those of all their states."""
+    if isinstance(asked, str):
+        asked = Bigrams.scheme(asked, labels.written.classes)
+    name = {START: START, END: END} | dict(zip(labels.classes, labels.names, strict=True))
+    return Bigrams.where(lambda before, after: (name[before], name[after]) in asked, labels.classes)
 
 
 def warn_of_skipped(n_skipped: int, n_sequences: int, *, stacklevel: int) -> None:
@@ -192,15 +219,15 @@ def find_impossible(
     Of a set of labels, none of them; never where the label is None. Labels that are not known are impossible.
     """
     check_possible(chain, ptr, allowed)
-    ids = {label: i for i, label in enumerate(labels.classes)}
+    n_states = len(labels)
     found = []
     for entries, (begin, end) in zip(gold, pairwise(ptr.tolist()), strict=True):
         within = None if allowed is None else allowed.between(begin, end)
-        possible = chain.possible_labels(end - begin, len(ids), within)  # [T, L]
+        possible = chain.possible_labels(end - begin, n_states, within)  # [T, L]
         impossible = np.zeros(end - begin, np.bool_)
         for i, entry in enumerate(entries):
             named = entry if isinstance(entry, set | frozenset) else {entry}
-            known = [ids[label] for label in named if label in ids]
+            known = [b for label in named for b in labels.ids_of(label)]
             impossible[i] = entry is not None and not possible[i, known].any()
         found.append(impossible)
     return found
@@ -209,6 +236,16 @@ def find_impossible(
 def trained_bigrams(labels: Labels, ids: tuple[Int32s, Int32s] | None) -> Bigrams | None:
     """The bigrams of a trained model."""
     return None if ids is None else Bigrams.from_ids(labels.classes, *ids)
+
+
+def asked_bigrams(labels: Labels, ids: tuple[Int32s, Int32s] | None, asked: object) -> Bigrams | None:
+    """The same as pairs of labels, where a chain with `asked` bigrams was trained; None for a chain without."""
+    if ids is None or labels.bigrams is None:
+        return trained_bigrams(labels, ids)
+    if asked is None:
+        return None
+    name = {START: START, END: END} | dict(zip(labels.classes, labels.names, strict=True))
+    return Bigrams((name[before], name[after]) for before, after in Bigrams.from_ids(labels.classes, *ids))
 
 
 def trained_chain(structure: Chain, labels: Labels, ids: tuple[Int32s, Int32s] | None) -> Chain:

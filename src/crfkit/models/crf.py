@@ -103,13 +103,16 @@ class CRF(SequenceModel[Label], Generic[Label]):
         are those of spans (B-PER, I-PER, …), otherwise "viterbi"
     margin : what every wrong label of a position costs in training (softmax-margin): right labels must win by more. 0: none,
         and probabilities are calibrated. `costs` of `fit` take its place; mistake-driven optimizers do not use it.
+    span_states : "iobes": labels are those of spans in BIO (B-PER, I-PER, O), and first, inside, last and single positions
+        of spans have weights of their own. All answers are in the labels as given, and all predicted label sequences valid.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of `predict_marginals`
     n_features_ : number of features that have weights
     weights_ : float64[D], laid out as `feature_map_` says
-    structure_ : `structure` with its bigrams fixed by training
+    structure_ : `structure` with its bigrams fixed by training, which are those of `states_`
+    span_states_, states_ : "iobes" or None; what has weights: the labels, or their states (B-PER, I-PER, E-PER, S-PER, O)
     l2_, l2_search_ : the strength l2 that was used; with "auto", which ones were tried, and what came of them
     history_ : records with iteration, seconds, objective, gradient_norm, passes, dev_score; prints as a table
     n_iter_ : number of iterations whose weights these are
@@ -155,6 +158,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         hash_bits: int | None = None,
         decode: str | None = None,
         margin: float | None = None,
+        span_states: str | bool | None = None,
     ) -> None:
         given = {
             "structure": structure,
@@ -168,6 +172,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
             "hash_bits": hash_bits,
             "decode": decode,
             "margin": margin,
+            "span_states": span_states,
         }
         used = complete_parameters(features, given)
         self.structure: SequenceStructure = used["structure"]
@@ -186,6 +191,7 @@ class CRF(SequenceModel[Label], Generic[Label]):
         self.hash_bits = hash_bits
         self.decode: str = used["decode"]
         self.margin: float = used["margin"]
+        self.span_states: str | bool | None = used["span_states"]
 
     def fit(
         self,

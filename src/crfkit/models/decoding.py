@@ -57,7 +57,9 @@ def decode_ids(ask: EncodedInput, decode: str, spans: SpanLabels | None = None) 
         )
     if decode == "marginal":
         marginals = ask.model.read_marginals(ask.answerer.marginals(ask.design, ask.n_threads))
-        return _repair(ask, marginals.argmax(axis=1).astype(np.int32), marginals)
+        labels = ask.model.labels
+        ids = labels.find_states(marginals.argmax(axis=1).astype(np.int32), ask.ptr)
+        return _repair(ask, ids, labels.spread(marginals))
     if decode in SPAN_DECODINGS:
         assert spans is not None
         return _repair(ask, _write_spans(ask, spans, decode), None)

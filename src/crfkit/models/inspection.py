@@ -46,22 +46,32 @@ class TrellisSize(NamedTuple):
 def heaviest_features(model: CRF[Any], label: Hashable, n: int = 10) -> list[FeatureWeight]:
     """The n features with the largest weights for a label, by absolute value; a dense column is `block[column]`.
 
-    Where labels have facets, these are the weights of the facets of the label: `feature [kind=value]`.
+    Where labels have facets, these are the weights of the facets of the label: `feature [kind=value]`. With span states they
+    are those of the states of the label: `feature [E-PER]`.
     """
-    if label not in model.classes_:
+    states = model._get_model().labels.ids_of(label)
+    if not states:
         raise LabelError(f"the model has no label {label!r}")
-    k = model.classes_.index(label)
     feature_map, weights = model.feature_map_, model.weights_
-    outcomes = [k] if feature_map.facets is None else feature_map.facets.ids_of(k)
+    outcomes = list(states) if feature_map.facets is None else feature_map.facets.ids_of(states[0])
     pairs = np.flatnonzero(np.isin(feature_map.pair_labels, outcomes))  # where the weights of this label lie
-    columns = np.arange(feature_map.n_pairs + k, feature_map.arcs_begin, feature_map.n_labels)
-    where = np.concatenate([pairs, columns])
+    columns = np.arange(feature_map.n_pairs, feature_map.arcs_begin).reshape(-1, feature_map.n_labels)
+    where = np.concatenate([pairs, columns[:, list(states)].ravel()])
     order = where[np.argsort(-np.abs(weights[where]), kind="stable")[: max(n, 0)]]
     return [FeatureWeight(_name(model, int(at)), float(weights[at])) for at in order]
 
 
 def _name(model: CRF[Any], at: int) -> str:
-    """The name of the feature or dense column that the weight at this place belongs to."""
+    """The feature or dense column that the weight at this place belongs to, by name, and its state if there are such."""
+    feature_map = model.feature_map_
+    if model.span_states_ is not None:
+        first = feature_map.n_pairs
+        state = feature_map.pair_labels[at] if at < first else (at - first) % feature_map.n_labels
+        return f"{_feature_name(model, at)} [{model.states_[state]}]"
+    return _feature_name(model, at)
+
+
+def _feature_name(model: CRF[Any], at: int) -> str:
     feature_map = model.feature_map_
     if at < feature_map.n_pairs:
         feature = int(np.searchsorted(feature_map.pair_ptr, at, side="right")) - 1
@@ -77,7 +87,7 @@ def _name(model: CRF[Any], at: int) -> str:
 
 
 def transition_weights(model: CRF[Any]) -> list[TransitionWeight]:
-    """The weights of transitions, by falling absolute value."""
+    """The weights of transitions, by falling absolute value; with span states they are those of states (`CRF.states_`)."""
     feature_map = model.feature_map_
     facets = feature_map.facets
     names = [*_transition_names(model), None, *(() if facets is None else facets.names)]
@@ -104,7 +114,7 @@ def heaviest_transition_features(model: CRF[Any], n: int = 10) -> list[Transitio
 
 def _transition_names(model: CRF[Any]) -> Sequence[Hashable]:
     """What the transitions of each label are those of: the label, or the type of its segment."""
-    return model._get_model().potentials.transition_names(model.classes_)
+    return model._get_model().potentials.transition_names(model.states_)
 
 
 def heaviest_patterns(model: CRF[Any], n: int = 10) -> list[FeatureWeight]:

@@ -30,6 +30,7 @@ STANDARD: Mapping[str, Any] = MappingProxyType(
         "tag_dictionary": None,
         "decode": DEFAULT_DECODING,
         "margin": 0.0,
+        "span_states": None,
     }
 )
 """The parameters of a `CRF` without a preset."""

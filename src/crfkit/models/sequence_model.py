@@ -11,7 +11,7 @@ from crfkit.arrays import Bools, Float64s
 from crfkit.counts import check_count
 from crfkit.data import SequenceFrame
 from crfkit.evaluation import MetricFunction, as_score, read_metric
-from crfkit.features import Encoder, FeatureMap
+from crfkit.features import IOBES, Encoder, FeatureMap, StateLabels
 from crfkit.inference import Answerer, read_threshold
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.checks import count_threads, make_generator, read_sample_weight
@@ -23,7 +23,7 @@ from crfkit.models.explanations.lattice_arcs import explain_lattice_arc
 from crfkit.models.explanations.positions import explain_position
 from crfkit.models.explanations.spans import explain_span
 from crfkit.models.frame_input import read_examples, read_positions
-from crfkit.models.kinds import kind_of
+from crfkit.models.kinds import kind_of, read_scheme
 from crfkit.models.settings import RandomState
 from crfkit.models.span_questions import find_spans
 from crfkit.structures import SequenceStructure, Span, SpanLabels, Threshold
@@ -57,8 +57,18 @@ class SequenceModel(Estimator, Generic[Label]):
     @property
     def classes_(self) -> "list[Label]":
         """The labels, in the order of the columns of `predict_marginals`."""
-        classes: tuple[Any, ...] = self._get_model().labels.classes
+        classes: tuple[Any, ...] = self._get_model().labels.written.classes
         return list(classes)
+
+    @property
+    def span_states_(self) -> str | None:
+        """ "iobes" where the model has states for first, inside, last and single positions of spans; None: it has none."""
+        return IOBES if isinstance(self._get_model().labels, StateLabels) else None
+
+    @property
+    def states_(self) -> list[Any]:
+        """The states that have weights, in the order of `feature_map_`: the labels, or those of IOBES for labels of BIO."""
+        return list(self._get_model().labels.classes)
 
     @property
     def structure_(self) -> SequenceStructure:
@@ -160,8 +170,7 @@ class SequenceModel(Estimator, Generic[Label]):
         The spans of a `Lattice` are its arcs.
         """
         least = read_threshold(threshold, decode)
-        structure = self.structure_
-        labels = kind_of(structure).read_spans(structure, self.classes_, scheme)
+        labels = self._read_scheme(scheme)
         return find_spans(self._ask(X, allowed), labels, least, decode)
 
     def predict_nbest(
@@ -269,8 +278,7 @@ class SequenceModel(Estimator, Generic[Label]):
         at the same place, or "O": none of the positions is in a span. `scheme` and `allowed` as for `predict_spans` and
         `explain`.
         """
-        structure = self.structure_
-        labels = kind_of(structure).read_spans(structure, self.classes_, scheme)
+        labels = self._read_scheme(scheme)
         ask = self._ask([x], None if allowed is None else [allowed])
         return explain_span(ask, self.weights_, labels, start, end, label, against)
 
@@ -312,10 +320,11 @@ class SequenceModel(Estimator, Generic[Label]):
 
     def _read_spans(self, decode: str) -> SpanLabels | None:
         """How labels are read as spans, where a decoding is about these."""
-        if decode not in SPAN_DECODINGS:
-            return None
-        structure = self.structure_
-        return kind_of(structure).read_spans(structure, self.classes_, None)
+        return self._read_scheme(None) if decode in SPAN_DECODINGS else None
+
+    def _read_scheme(self, scheme: str | None) -> SpanLabels | None:
+        """How labels are read as spans by a scheme; None: the outputs are spans themselves."""
+        return read_scheme(self._get_model(), scheme)
 
     def _read_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
         """X and y, the latter as lists of labels."""

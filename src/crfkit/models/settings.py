@@ -48,6 +48,7 @@ from crfkit.models.checks import (
 from crfkit.models.files import resource_file, settings_file
 from crfkit.models.files.file_arrays import current_names, hash_bits_of, setting
 from crfkit.models.kinds import StructureKind, kind_of
+from crfkit.models.span_states import check_span_states
 from crfkit.optimizers import AUTO, LBFGS, AdaGrad, Optimizer
 from crfkit.structures import Bigrams, Chain, SequenceStructure
 
@@ -94,6 +95,7 @@ class CRFSettings:
     hash_bits: int | None = None
     decode: str = DEFAULT_DECODING
     margin: float = 0.0
+    span_states: str | bool | None = None  # "auto": to be found
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""
@@ -128,6 +130,7 @@ class CRFSettings:
             )
         check_resources(self.resources)
         check_model_decoding(self.decode)
+        check_span_states(self)
         count_threads(self.n_threads)
 
     def least_count(self, n_positions: int) -> int:
@@ -189,6 +192,7 @@ class CRFSettings:
             **({} if self.hash_bits is None else {"hash_bits": int(self.hash_bits)}),
             **({} if self.decode == DEFAULT_DECODING else {"decode": self.decode}),
             **({} if not self.margin else {"margin": float(self.margin)}),
+            **({} if not self.span_states else {"span_states": self.span_states}),
         }
 
     @classmethod
@@ -211,6 +215,7 @@ class CRFSettings:
             hash_bits=hash_bits_of(settings),
             decode=settings_file.decoding_from_json(settings),
             margin=setting({"margin": 0.0} | settings, "margin", (float, int)),
+            span_states=settings_file.states_from_json(settings),
         )
 
 

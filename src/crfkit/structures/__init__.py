@@ -1,7 +1,7 @@
 """Structures: which outputs exist, the allowed labels that restrict them, and the scores of their parts."""
 
 from crfkit.errors import NoOutputError
-from crfkit.structures.annotation import Outside
+from crfkit.structures.annotation import Outside, observe_bigrams
 from crfkit.structures.bigrams import END, START, Bigrams, Missing
 from crfkit.structures.chain import (
     OBSERVED,
@@ -34,7 +34,7 @@ from crfkit.structures.projective_tree import (
     possible_siblings,
     sibling_scores,
 )
-from crfkit.structures.schemes import PLAIN, SCHEMES, bio_to_iob1, iob1_to_bio
+from crfkit.structures.schemes import PLAIN, SCHEMES, bio_to_iob1, find_scheme, iob1_to_bio, label_place
 from crfkit.structures.score_arrays import numeric
 from crfkit.structures.segments import (
     IOB1_HINT,
@@ -128,11 +128,14 @@ __all__ = [
     "adjacent_siblings",
     "allowed_arcs",
     "bio_to_iob1",
+    "find_scheme",
     "function_name",
     "iob1_to_bio",
     "is_projective",
     "is_tree",
+    "label_place",
     "numeric",
+    "observe_bigrams",
     "parse_gate",
     "places",
     "possible_siblings",

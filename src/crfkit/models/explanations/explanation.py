@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from crfkit.models.explanations.explanation_html import as_html
 from crfkit.models.explanations.explanation_text import as_text
 
+ROUNDING = 1e-12  # what is smaller is no part
+
 
 class ExplanationPart(NamedTuple):
     """One part of the log-odds: above 0 it speaks for the answer, below 0 against it.

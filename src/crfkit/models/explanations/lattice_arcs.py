@@ -14,8 +14,8 @@ from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, UnsupportedError
 from crfkit.features import LatticeDataset
 from crfkit.models.encoded_input import EncodedInput
-from crfkit.models.explanations.explanation import Explanation, ExplanationPart
-from crfkit.models.explanations.positions import LEFT, RIGHT, ROUNDING, feature_parts, read_position
+from crfkit.models.explanations.explanation import ROUNDING, Explanation, ExplanationPart
+from crfkit.models.explanations.positions import LEFT, RIGHT, feature_parts, read_position
 
 
 def explain_lattice_arc(

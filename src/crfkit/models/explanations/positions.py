@@ -12,6 +12,8 @@ their beginnings, positions 0 … i:
     left     log F(a) − own − before           what the positions before add
     right    log Z(a) − log F(a) − after       what the positions behind add
 
+Where labels have states, a and b are their likeliest ones here, and one more part stands for the others.
+
 The native core computes these for both labels (core/paths/label_context.hpp); here they get their names. A transition is
 named by the likeliest neighbours of both labels; its value is the difference of the two means.
 """
@@ -27,31 +29,27 @@ from crfkit.arrays import Float64s
 from crfkit.errors import ArgumentError, LabelError, UnsupportedError
 from crfkit.inference import LabelContext
 from crfkit.models.encoded_input import EncodedInput
-from crfkit.models.explanations.explanation import Explanation, ExplanationPart
+from crfkit.models.explanations.compared_labels import compare_labels, other_states
+from crfkit.models.explanations.explanation import ROUNDING, Explanation, ExplanationPart
 from crfkit.structures import END, START
 
 LEFT, RIGHT = "what comes from the left", "what comes from the right"
-ROUNDING = 1e-12  # what is smaller is no part
 
 
 def explain_position(ask: EncodedInput, weights: Float64s, i: int, label: Any, against: Any) -> Explanation:
     """The explanation of position i of the only sequence of `ask`."""
-    classes = ask.model.labels.classes
-    n_positions = int(ask.ptr[-1])
-    i = read_position("i", i, n_positions)
+    names = ask.model.labels.names
+    i = read_position("i", i, int(ask.ptr[-1]))
     check_explainable(ask)
-    a = -1 if label is None else ask.model.labels.id_of(0, i, label)
-    b = -1 if against is None else ask.model.labels.id_of(0, i, against)
-    if a == b and a >= 0:
-        raise LabelError(f"label and against are both {label!r}, expected two labels")
     with ask.explain_impossible():
-        a, b, given_a, given_b = ask.answerer.explain(ask.design, 0, i, a, b)
-    difference = label_difference(len(classes), a, b)
+        one, other = compare_labels(ask, i, label, against)
+    a, b, given_a, given_b = one.id, other.id, one.context, other.context
+    difference = label_difference(len(names), a, b)
     features = feature_parts(ask, weights, i, difference)
-    log_p, log_q = given_a.log_probability, given_b.log_probability
+    log_p, log_q = one.log_probability, other.log_probability
     if -math.inf in (log_p, log_q):
         if log_p == log_q:
-            raise LabelError(f"position {i} can have neither {classes[a]!r} nor {classes[b]!r}")
+            raise LabelError(f"position {i} can have neither {names[a]!r} nor {names[b]!r}")
         log_odds = math.inf if log_p > log_q else -math.inf
         reason = _constraint(ask, i, b if log_p > log_q else a)
         parts = [ExplanationPart(reason, log_odds, "constraint"), *features]
@@ -59,9 +57,10 @@ def explain_position(ask: EncodedInput, weights: Float64s, i: int, label: Any, a
         log_odds = log_p - log_q
         rest = given_a.own - given_b.own - math.fsum(part[1] for part in features)
         parts = [*features, *own_parts(ask, weights, i, difference, rest)]
-        parts += _context_parts(classes, a, b, given_a, given_b)
+        parts += _context_parts(names, a, b, given_a, given_b)
+        parts += other_states(names, one, other)
     odds = math.exp(log_p), math.exp(log_q), log_odds
-    return Explanation("label", i, i + 1, classes[a], classes[b], *odds, tuple(parts))
+    return Explanation("label", i, i + 1, names[a], names[b], *odds, tuple(parts))
 
 
 def read_position(name: str, i: Any, n_positions: int) -> int:
@@ -128,9 +127,9 @@ def own_parts(
     """Of Σ_b coefficients[b] · score(b) at position i what is not features, `rest`: the start, the end, and all else."""
     if abs(rest) <= ROUNDING:
         return
-    feature_map, classes = ask.model.potentials.feature_map, ask.model.labels.classes
+    feature_map, names = ask.model.potentials.feature_map, ask.model.labels.names
     L = feature_map.n_labels
-    label = classes[int(np.argmax(coefficients))]
+    label = names[int(np.argmax(coefficients))]
     ends = []
     if i == 0:
         ends.append(("start", f"start → {label}", feature_map.arc_before, feature_map.arc_after))
@@ -147,16 +146,16 @@ def own_parts(
 
 
 def _context_parts(
-    classes: Sequence[Hashable], a: int, b: int, given_a: LabelContext, given_b: LabelContext
+    names: Sequence[Hashable], a: int, b: int, given_a: LabelContext, given_b: LabelContext
 ) -> Iterator[ExplanationPart]:
     """Transitions, named by the likeliest neighbours, and what comes from the left and from the right."""
 
     def name(of: LabelContext, label: int) -> tuple[str, str]:
-        here = classes[label]
+        here = names[label]
         before, after = of.label_before, of.label_after
         return (
-            f"{classes[before] if before >= 0 else START} → {here}",
-            f"{here} → {classes[after] if after >= 0 else END}",
+            f"{names[before] if before >= 0 else START} → {here}",
+            f"{here} → {names[after] if after >= 0 else END}",
         )
 
     (into_a, out_of_a), (into_b, out_of_b) = name(given_a, a), name(given_b, b)
@@ -172,7 +171,7 @@ def _context_parts(
 
 def _constraint(ask: EncodedInput, i: int, forbidden: int) -> str:
     """Why a label is impossible at a position."""
-    name, allowed = ask.model.labels.classes[forbidden], ask.allowed
+    name, allowed = ask.model.labels.names[forbidden], ask.allowed
     if allowed is not None:
         begin, end = allowed.position_ptr[i : i + 2].tolist()
         if begin < end and forbidden not in allowed.labels[begin:end]:

@@ -21,11 +21,10 @@ from crfkit.arrays import Bools, Float64s
 from crfkit.errors import ArgumentError, LabelError, UnsupportedError
 from crfkit.inference import WindowContexts
 from crfkit.models.encoded_input import EncodedInput
-from crfkit.models.explanations.explanation import Explanation, ExplanationPart
+from crfkit.models.explanations.explanation import ROUNDING, Explanation, ExplanationPart
 from crfkit.models.explanations.positions import (
     LEFT,
     RIGHT,
-    ROUNDING,
     check_explainable,
     feature_parts,
     own_parts,

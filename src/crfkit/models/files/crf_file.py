@@ -24,12 +24,14 @@ from crfkit.data import MAX_LABELS, check_labels
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import (
     FREQUENT_WORD_ARRAYS,
+    IOBES,
     Encoder,
     Facets,
     FeatureMap,
     FrequentWords,
     Labels,
     RelatedForms,
+    StateLabels,
     TagDictionary,
     Vocabulary,
 )
@@ -86,6 +88,7 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         "facets": None if map_.facets is None else list(map_.facets.names),
         "bytes": n_bytes,
         **({} if encoder.hash_bits is None else {"hash_bits": encoder.hash_bits}),
+        **({"span_states": IOBES} if isinstance(contents.labels, StateLabels) else {}),
     }
     arrays: dict[str, Array] = {
         "weights": contents.weights.astype(np.float32) if single_precision else contents.weights,
@@ -108,10 +111,11 @@ def pack(contents: Contents, *, single_precision: bool = False) -> ModelFile:
         ptr, items, middle = dictionary.ptr, dictionary.labels, int(dictionary.ptr[n_words])
         words = (_vocabulary(dictionary.words), ptr[: n_words + 1], items[:middle])
         endings = (_vocabulary(dictionary.endings), ptr[n_words:] - middle, items[middle:])
-        _pack_features(arrays, n_bytes, "words", *words, n_labels)
-        _pack_features(arrays, n_bytes, "endings", *endings, n_labels)
+        n_written = len(contents.labels.written)
+        _pack_features(arrays, n_bytes, "words", *words, n_written)
+        _pack_features(arrays, n_bytes, "endings", *endings, n_written)
         if dictionary.related is not None:
-            settings["related_forms"] = _pack_related(arrays, n_bytes, dictionary.related, n_labels)
+            settings["related_forms"] = _pack_related(arrays, n_bytes, dictionary.related, n_written)
     if contents.output_names:
         n_bytes["functions"] = pack_texts(arrays, "functions", contents.output_names)
     if contents.structure_names:
@@ -136,7 +140,7 @@ def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., Any] | None
     if file.type != TYPE:
         raise FileFormatError(f"its type is {file.type[:40]!r}, expected 'CRF' or 'Parser'")
     settings = dict(file.settings)
-    labels = _labels(settings.pop("labels", None))
+    labels = _labels(settings.pop("labels", None), settings.pop("span_states", None))
     dense = _dense(settings.pop("dense", None))
     n_bytes = settings.pop("bytes", None)
     if not isinstance(n_bytes, dict):
@@ -148,6 +152,8 @@ def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., Any] | None
     after = integers(file, "arcs.after", max(n_labels + 1, n_outcomes))
     _check_arcs(before, after, n_labels)
     bigrams = _bigrams(file, before, after, n_labels)
+    if isinstance(labels, StateLabels) and (bigrams is None or not labels.are_valid(*bigrams)):
+        raise FileFormatError("it has states of spans without the bigrams that go with them")
     vocabulary, pair_ptr, pair_labels = _unpack_features(file, "state_features", n_bytes, n_outcomes)
     if facets is not None and np.any(pair_labels <= n_labels):
         raise FileFormatError("it has labels with facets, and weights for whole labels")
@@ -174,7 +180,7 @@ def unpack(file: ModelFile, key: str = "", unpack_own: Callable[..., Any] | None
         FeatureMap(n_labels, pair_ptr, pair_labels, dense, *arcs, bigrams, soft, facets),
         weights,
         read_history(file),
-        _dictionary(file, settings, n_bytes, labels),
+        _dictionary(file, settings, n_bytes, labels.written),
         unpack_texts(file, "functions", n_bytes, n_named),
         unpack_texts(file, "structure", n_bytes, n_own),
         own=own,
@@ -376,7 +382,11 @@ def _dense(value: Any) -> dict[str, int]:
     return blocks
 
 
-def _labels(value: Any) -> Labels:
+def _labels(value: Any, states: Any) -> Labels:
+    """The labels, with their states where the file has weights of these."""
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_LABELS:
         raise FileFormatError(f"it has no list of 1 to {MAX_LABELS} labels")
-    return Labels.from_json(value)
+    labels = Labels.from_json(value)
+    if states not in (None, IOBES):
+        raise FileFormatError(f"its states are {str(states)[:40]!r}, expected those of {IOBES!r}")
+    return labels if states is None else StateLabels(labels)

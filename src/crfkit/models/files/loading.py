@@ -7,7 +7,7 @@ from typing import Any
 
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import FeatureFunctions, FunctionMap, MissingResource, Resource, Template
-from crfkit.models.constraints import trained_bigrams
+from crfkit.models.constraints import asked_bigrams
 from crfkit.models.crf import CRF
 from crfkit.models.files import (
     crf_file,
@@ -156,13 +156,14 @@ def _read_crf(
     with name_damage(source):
         labels, n_columns = contents.labels, contents.encoder.n_columns
         facets = contents.feature_map.facets
+        given = setting(contents.settings, "parameters", dict)
+        asked = setting(given, "structure", dict).get("bigrams")
         learned = Learned(
-            trained_bigrams(labels, contents.feature_map.bigrams),
+            asked_bigrams(labels, contents.feature_map.bigrams, asked),
             None if facets is None else facets.of(labels.classes),
             contents.dictionary,
             chosen,
         )
-        given = setting(contents.settings, "parameters", dict)
         parameters = CRFSettings.from_json(given, n_columns, learned)
         if stored is not None:
             parameters = replace(parameters, features=stored.functions)

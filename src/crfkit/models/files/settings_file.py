@@ -8,6 +8,7 @@ import numpy as np
 
 from crfkit.errors import ArgumentError, FileFormatError
 from crfkit.features import (
+    IOBES,
     PRESETS,
     RELATED,
     WITH_LABELS,
@@ -139,6 +140,14 @@ def dictionary_from_json(settings: dict[str, Any], dictionary: TagDictionary | N
     if bool(kind) != (dictionary is not None) or kind not in (None, False, True, RELATED, _LISTED):
         raise FileFormatError("its tag dictionary and its setting 'tag_dictionary' do not go together")
     return dictionary if kind == _LISTED else kind
+
+
+def states_from_json(settings: dict[str, Any]) -> str | None:
+    """The parameter `span_states`; files that do not say so are of models without."""
+    value = settings.get("span_states")
+    if value not in (None, IOBES, AUTO):
+        raise FileFormatError(f"its setting span_states is {str(value)[:40]!r}")
+    return value
 
 
 def decoding_from_json(settings: dict[str, Any]) -> str:

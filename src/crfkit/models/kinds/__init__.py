@@ -7,14 +7,16 @@ potentials, which have the weights of a trained model.
 from typing import Any
 
 from crfkit.errors import ArgumentError, FileFormatError
+from crfkit.models.chain_model import ChainModel
 from crfkit.models.kinds.chains import ChainKind
 from crfkit.models.kinds.graphs import GraphKind
 from crfkit.models.kinds.kind import StoredModel, StructureKind
 from crfkit.models.kinds.lattices import LatticeKind
 from crfkit.models.kinds.patterns import PatternKind
 from crfkit.models.kinds.segments import SegmentKind
+from crfkit.structures import SpanLabels
 
-__all__ = ["KINDS", "StoredModel", "StructureKind", "kind_in", "kind_of"]
+__all__ = ["KINDS", "StoredModel", "StructureKind", "kind_in", "kind_of", "read_scheme"]
 
 CHAIN = ChainKind()
 KINDS: tuple[StructureKind, ...] = (CHAIN, PatternKind(), SegmentKind(), LatticeKind(), GraphKind())
@@ -27,6 +29,16 @@ def kind_of(structure: object) -> StructureKind:
             return kind
     *others, last = (kind.written for kind in KINDS)
     raise ArgumentError(f"structure is {structure!r}, expected {', '.join(others)} or {last}")
+
+
+def read_scheme(model: ChainModel, scheme: str | None) -> SpanLabels | None:
+    """How the states of a model are read as spans, by the scheme of its labels (None: as they look).
+
+    None where the outputs are spans themselves.
+    """
+    structure = model.trained_structure
+    found = kind_of(structure).read_spans(structure, list(model.labels.written.classes), scheme)
+    return None if found is None else model.labels.read_as_spans(found)
 
 
 def kind_in(settings: dict[str, Any]) -> StructureKind:

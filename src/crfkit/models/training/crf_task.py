@@ -117,7 +117,8 @@ class CRFTask:
             dev = (*dev[:2], without_labels(dev[2], found.gone))
         weights = read_sample_weight(examples.sample_weight, len(kept), kept)
         data = ShardedData.cut(found.data, weights, self.shard_size)
-        costs = None if self.costs is None else read_costs(self.costs, found.model.labels.classes)
+        costs = None if self.costs is None else read_costs(self.costs, found.model.labels.written.classes)
+        costs = None if costs is None else found.model.labels.spread_costs(costs)
         own = (self.extend, costs, self.make_loss)
         return EncodedSequences(settings, found.model, dev, plan.metric, data, *own)
 
@@ -173,7 +174,9 @@ class EncodedChains(ABC):
         return {
             "dev": f"{len(dev[1])} sequences",
             "dev data": _dev_fingerprint(self.model, *dev),
-            "decode": repr(find_decoding(self.settings.decode, self.model.labels.classes)),  # of the dev set
+            "decode": repr(
+                find_decoding(self.settings.decode, self.model.labels.written.classes)
+            ),  # of the dev set
         }
 
 

@@ -11,7 +11,7 @@ from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import check_possible
 from crfkit.models.decoding import SPAN_DECODINGS, decode_labels, find_decoding
 from crfkit.models.encoded_input import EncodedInput
-from crfkit.models.kinds import kind_of
+from crfkit.models.kinds import read_scheme
 from crfkit.models.warning_types import UnknownLabels
 
 
@@ -33,10 +33,8 @@ def make_dev_score(
         _warn_of_unknown(model, gold)
     design = model.design(dataset, n_threads, asked_often=True)
     figure = model.figure(read_metric(metric), gold)
-    decoding, spans = find_decoding(decode, model.labels.classes), None
-    if decoding in SPAN_DECODINGS:
-        structure = model.trained_structure
-        spans = kind_of(structure).read_spans(structure, list(model.labels.classes), None)
+    decoding = find_decoding(decode, model.labels.written.classes)
+    spans = read_scheme(model, None) if decoding in SPAN_DECODINGS else None
 
     def score(weights: Float64s) -> float:
         ask = EncodedInput(model, model.answerer(weights), design, dataset, n_threads)

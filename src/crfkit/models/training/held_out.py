@@ -42,7 +42,7 @@ class HeldOut:
     def encode(cls, model: ChainModel, dev: Any, n_threads: int) -> "HeldOut":
         """Held-out data (X, y) or (X, y, allowed)."""
         X, y, allowed = (*dev, None)[:3]
-        dataset, known = model.encode(X, allowed), set(model.labels.classes)
+        dataset, known = model.encode(X, allowed), set(model.labels.written.classes)
         gold = [[_known_part(entry, known) for entry in labels] for labels in y]
         annotation = model.labels.encode(gold, np.diff(dataset.sequence_ptr))
         return cls(model, dataset, annotation, n_threads)

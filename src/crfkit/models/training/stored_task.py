@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from crfkit.features import (
     FeatureList,
     FeatureMap,
     Labels,
+    StateLabels,
     TagDictionary,
     Template,
     Vocabulary,
@@ -41,7 +42,7 @@ from crfkit.models.training.fingerprint import Fingerprint
 from crfkit.models.training.map_union import join_maps
 from crfkit.models.training.sharded_data import Shard, ShardedData
 from crfkit.models.training.train import Plan
-from crfkit.models.training.training_set import FeatureCounts, build_feature_map
+from crfkit.models.training.training_set import FeatureCounts, build_feature_map, find_labels
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective, stored_loss
 from crfkit.structures import AllowedLabels, Bigrams, Chain
@@ -88,12 +89,22 @@ class StoredTask:
         return EncodedSequences(settings, model, plan.dev, plan.metric, whole, *own)
 
 
+class ShardReading(NamedTuple):
+    """How a model reads shards, which have features and labels."""
+
+    words: DictionaryWords | None = None  # which labels the words may have, where shards do not say it
+    labels: StateLabels | None = None  # the states of the labels
+
+
+AS_STORED = ShardReading()
+
+
 @dataclass(frozen=True)
 class StoredData:
     """The shards of an encoded data set, opened when they are asked for: `TrainingShards`."""
 
     dataset: EncodedDataset
-    words: DictionaryWords | None = None  # which labels the words may have
+    reading: ShardReading = AS_STORED
 
     @property
     def shard_ptr(self) -> list[int]:
@@ -107,7 +118,7 @@ class StoredData:
 
     def shard(self, i: int) -> Shard:
         """The numbers of shard i, as parts of a memory map."""
-        return open_shard(str(self.dataset.files.shard(i)), self.dataset.shard(i), self.words)
+        return open_shard(str(self.dataset.files.shard(i)), self.dataset.shard(i), self.reading)
 
     def shards(self, *, with_inputs: bool = False) -> Iterator[Shard]:
         """Shard after shard; they have no inputs."""
@@ -118,7 +129,7 @@ class StoredData:
 
     def map(self, function: Callable[[Shard], Result]) -> Iterator[Result]:
         """What a function gives for each shard, in order, wherever the shards are."""
-        return self.dataset.map_shards(partial(_apply, function, self.words))
+        return self.dataset.map_shards(partial(_apply, function, self.reading))
 
     def loss(self, potentials: FeaturePotentials, n_threads: int) -> Loss:
         """The sum of the losses of all shards; what is made of these lies in a scratch file."""
@@ -132,21 +143,28 @@ class StoredData:
         return stored_loss(self.dataset.shard_ptr, make, potentials.n_weights, scratch, n_threads)
 
 
-def open_shard(name: str, arrays: dict[str, Any], words: DictionaryWords | None = None) -> Shard:
+def open_shard(name: str, arrays: dict[str, Any], reading: ShardReading = AS_STORED) -> Shard:
     """The numbers of a shard of an encoded data set, with the labels that its words may have."""
     try:
         dataset, annotation = read_shard(arrays)
     except ValueError as error:
         raise FileFormatError(f"{name}: the shard is damaged ({error})") from None
+    labels, words, ptr = reading.labels, reading.words, dataset.sequence_ptr
+    if labels is not None:
+        annotation = labels.read_spans(annotation, ptr)
     if words is not None:
         dataset = replace(dataset, allowed=words.allowed(arrays["words"], annotation))
+    if labels is not None:
+        annotation = labels.to_states(annotation, ptr)
+        if dataset.allowed is not None:
+            dataset = replace(dataset, allowed=labels.allow_states(dataset.allowed))
     return Shard(dataset, annotation, None)
 
 
 def _apply(
-    function: Callable[[Shard], Result], words: DictionaryWords | None, name: str, arrays: dict[str, Any]
+    function: Callable[[Shard], Result], reading: ShardReading, name: str, arrays: dict[str, Any]
 ) -> Result:
-    return function(open_shard(name, arrays, words))
+    return function(open_shard(name, arrays, reading))
 
 
 @dataclass(frozen=True)
@@ -173,6 +191,8 @@ class StoredSequences(EncodedChains):
         digest = Fingerprint()
         potentials = self.model.potentials
         own = [*potentials.pattern_names, *potentials.structure_names]
+        if isinstance(self.model.labels, StateLabels):
+            own += map(str, self.model.labels.classes)
         for thing in (head["shards"], head["labels"], head["settings"], potentials.feature_map, own):
             digest.add(thing)
         if (known := self.model.dictionary) is not None:
@@ -252,16 +272,25 @@ def _check_resources(dataset: EncodedDataset, settings: CRFSettings) -> None:
 
 def _read_labels(dataset: EncodedDataset, settings: CRFSettings) -> tuple[StoredData, Labels]:
     """The labels of all shards, and the shards with those that their words may have."""
-    labels = settings.kind.complete_labels(settings.structure, Labels.from_json(dataset.labels))
+    written = Labels.from_json(dataset.labels)
+    labels = find_labels(written, settings)
+    states = labels if isinstance(labels, StateLabels) else None
+    if len(labels.written) != len(written):
+        missing = [label for label in labels.written.classes if not written.ids_of(label)]
+        raise UnsupportedError(
+            f"{dataset.path}: the data set has spans that begin with I, and no label {missing[0]!r}, which they are read "
+            "as; expected labels of BIO, or X and y"
+        )
     asked, column = settings.tag_dictionary, find_word_column(settings)
     if column is None:
-        return StoredData(dataset), labels
+        return StoredData(dataset, ShardReading(None, states)), labels
     stored = dataset.vocabulary()
     words = Vocabulary.from_bytes(stored["word_names"], stored["word_lengths"]).names()
     if not isinstance(asked, TagDictionary):
-        counts = WordCounts.join(dataset.map_shards(partial(_count_words, len(labels))))
-        asked = counts.to_dictionary(words, labels, column, **TagDictionary.options(asked))
-    return StoredData(dataset, DictionaryWords.find(asked.bind_labels(labels.classes), words)), labels
+        counts = WordCounts.join(dataset.map_shards(partial(_count_words, len(written))))
+        asked = counts.to_dictionary(words, labels.written, column, **TagDictionary.options(asked))
+    known = DictionaryWords.find(asked.bind_labels(labels.written.classes), words)
+    return StoredData(dataset, ShardReading(known, states)), labels
 
 
 def _count_words(n_labels: int, name: str, arrays: dict[str, Any]) -> WordCounts:
@@ -288,7 +317,7 @@ def _learn(
     known = _join_labels(data.map(_find_labels) if settings.kind.learns_from_labels else ())
     learning = Learning(encoder, joint, labels, settings, known, None, n_threads)
     potentials = settings.kind.find_potentials(settings).learn(learning)[0]
-    dictionary = None if data.words is None else data.words.dictionary
+    dictionary = None if data.reading.words is None else data.reading.words.dictionary
     return settings.kind.model(labels, settings.chain, potentials, dictionary)
 
 
@@ -313,7 +342,7 @@ def _join_labels(shards: Iterable[_ShardLabels]) -> TrainingData:
 def _bind(data: StoredData, settings: CRFSettings, labels: Labels) -> Chain:
     """The chain with the bigrams of all shards."""
     chain = settings.chain
-    if chain.bigrams is None:
+    if chain.bigrams is None and labels.bigrams is None:
         return chain
     also: Bigrams | None = None
     if chain.bigrams == "observed" or chain.unseen == "extend":  # first the pairs of all shards

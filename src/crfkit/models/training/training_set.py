@@ -12,12 +12,14 @@ from crfkit.arrays import Bools
 from crfkit.data import MAX_LABELS
 from crfkit.errors import ArgumentError, LabelError
 from crfkit.features import (
+    IOBES,
     Annotation,
     Dataset,
     Encoder,
     Facets,
     FeatureMap,
     Labels,
+    StateLabels,
     TagDictionary,
     Template,
     check_lists,
@@ -88,19 +90,22 @@ def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> Trai
     encoder, dataset = kind.encode_training(X, settings, template, potentials)
     ptr = dataset.sequence_ptr
     gold = check_lists(y, ptr)
-    labels = settings.kind.complete_labels(settings.structure, _find_labels(gold, base))
-    annotation = labels.encode(gold, np.diff(ptr))
-    constraints = encode_allowed(allowed, labels, np.diff(ptr))
-    check_gold(annotation, constraints, labels, ptr)
-    dictionary = _find_dictionary(settings, X, gold, labels, base)
+    labels = find_labels(_find_written(gold, base), settings, base)
+    annotation = labels.read_spans(labels.written.encode(gold, np.diff(ptr)), ptr)
+    constraints = encode_allowed(allowed, labels.written, np.diff(ptr))
+    check_gold(annotation, constraints, labels.written, ptr)
+    dictionary = _find_dictionary(settings, X, gold, labels.written, base)
     if dictionary is not None:
         constraints = first_of(constraints, dictionary.allowed(X, annotation))
+    annotation = labels.to_states(annotation, ptr)
+    constraints = None if constraints is None else labels.allow_states(constraints)
     also = None if base is None else base.bigrams
     chain, skipped = bind_chain(settings.chain, labels, annotation, constraints, ptr, also)
     kept = np.ones(len(gold), dtype=np.bool_)
     if len(skipped):
         kept[skipped] = False
-        gone = find_labels_gone(labels, gold, allowed, kept, () if base is None else base.labels.classes)
+        known = () if base is None else base.labels.written.classes
+        gone = find_labels_gone(labels.written, gold, allowed, kept, known)
         left = None if allowed is None else without_labels(list(compress(allowed, kept)), gone)
         X, y = list(compress(X, kept)), list(compress(gold, kept))
         rest = learn_sequences(kind, given._replace(X=X, y=y, allowed=left))
@@ -115,8 +120,15 @@ def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> Trai
     return TrainingSet(settings.kind.model(labels, settings.chain, learned, dictionary), data, kept)
 
 
-def _find_labels(gold: list[Any], base: ChainModel | None) -> Labels:
-    labels = Labels.learn(gold if base is None else [*gold, base.labels.classes])
+def find_labels(written: Labels, settings: "CRFSettings", base: ChainModel | None = None) -> Labels:
+    """The labels of a model of data with these, with the states that the settings, or else a base, ask for."""
+    written = settings.kind.complete_labels(settings.structure, written)
+    has_states = settings.span_states == IOBES if base is None else isinstance(base.labels, StateLabels)
+    return StateLabels(written) if has_states else written
+
+
+def _find_written(gold: list[Any], base: ChainModel | None) -> Labels:
+    labels = Labels.learn(gold if base is None else [*gold, base.labels.written.classes])
     if len(labels) > MAX_LABELS:
         raise ArgumentError(f"y has {len(labels):,} different labels, expected at most {MAX_LABELS:,}")
     return labels
