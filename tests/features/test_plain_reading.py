@@ -134,8 +134,8 @@ def test_lists_that_a_signal_handler_changes_while_they_are_read(
 def called_with_pending_signal(number: int, function: Callable[[], Any]) -> Any:
     """The result of a function of the core; the handler of the signal runs where the core first asks for signals."""
     arrive = functools.partial(ctypes.pythonapi.PyErr_SetInterruptEx, number)
-    call: Callable[[Callable[[], Any]], Any] = operator.call
-    return list(map(call, [arrive, function]))[1]  # no Python code runs between the two
+    calls: list[Callable[[], Any]] = [arrive, function]
+    return list(map(operator.call, calls))[1]  # no Python code runs between the two
 
 
 def lengthen_first(X: list[Any]) -> None:
