@@ -31,6 +31,8 @@ from crfkit.features.wording import shorten
 from crfkit.structures import AllowedLabels, Bigrams, SpanLabels, find_scheme, label_place
 
 IOBES = "iobes"
+"""The value of `span_states` for the states of IOBES."""
+
 SCHEME = "bio"  # of the labels as they are written
 _OUTSIDE, _UNKNOWN = -1, -2  # beside the numbers of types
 

@@ -97,6 +97,7 @@ class ShardReading(NamedTuple):
 
 
 AS_STORED = ShardReading()
+"""Reads shards as they were written."""
 
 
 @dataclass(frozen=True)
