@@ -102,6 +102,17 @@ def test_labels_outside_can_be_skipped_added_or_borne() -> None:
     assert "outside the constraints" not in run("eval", "m.crf", "strange.txt").stdout
 
 
+def test_labels_outside_where_the_bigrams_are_those_of_states() -> None:
+    X, y = zip(*crfkit.data.read_pairs("names.txt"), strict=True)
+    crfkit.CRF(features="U:%x[0,0]\nB", span_states="iobes").fit(X, y).save("m.crf")
+    said = run("eval", "m.crf", "names.txt").stdout
+    assert "outside the constraints: 0 (0.00%)" in said
+    assert "cannot be predicted: 0 (" in said
+    said = run("eval", "m.crf", "strange.txt").stdout
+    assert "outside the constraints: 1 (7.69%)" in said
+    assert "cannot be predicted: 0 (" in said  # I-PER can be there, though not after O
+
+
 def test_a_sequence_that_is_impossible_is_named_by_its_line() -> None:
     Path("pairs.txt").write_text("a X\nb Y\n\nb X\na Y\n")
     run("train", "pairs.txt", "--model", "m.crf", "--bigrams", "observed", "--quiet")

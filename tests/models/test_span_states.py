@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from crfkit import CRF, LBFGS, Bigrams, Chain, Patterns, Segments, load
 from crfkit.errors import ArgumentError, ImpossibleLabelsError, InputError, LabelError, UnsupportedError
 from crfkit.features import FeatureFunctions, Labels, StateLabels
-from crfkit.models import heaviest_features, transition_weights
+from crfkit.models import find_states, heaviest_features, transition_weights
 from tests.oracles.span_states import Weights, fits, spans_of, valid_sequences, write
 
 LABELS = ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
@@ -197,6 +197,9 @@ def test_weights_by_name(crf: CRF, weights: Weights) -> None:
     pairs = {(before, after) for before, after, _ in transition_weights(crf)}
     assert ("B-PER", "E-PER") in pairs
     assert ("B-PER", "O") not in pairs
+    assert find_states(crf, ["B-PER", "I-PER", "I-PER", "B-LOC"]) == ["B-PER", "I-PER", "E-PER", "S-LOC"]
+    assert find_states(crf, ["O", "I-PER"]) is find_states(crf, ["B-ORG"]) is None
+    assert find_states(CRF().fit(*corpus()), ["O", "I-PER"]) == ["O", "I-PER"]
 
 
 def test_files_and_pickles(crf: CRF, tmp_path: Path) -> None:

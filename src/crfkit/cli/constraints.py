@@ -3,7 +3,7 @@
 A file may have a column that holds, for each word, `*` or `_` where all labels are allowed, else labels joined by `|`.
 """
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -112,13 +112,13 @@ def allowing_known(examples: Iterable[Example], known: Set[str]) -> Iterator[Exa
             yield example._replace(allowed=allowed)
 
 
-def is_possible(example: Example, bigrams: "Bigrams | None", by_name: Mapping[str, Hashable]) -> bool:
-    """Whether the labels of an example lie within the bigrams and the allowed labels of its positions."""
+def is_possible(example: Example, states: Sequence[Hashable] | None, bigrams: "Bigrams | None") -> bool:
+    """Whether the labels of an example, and their states, lie within the allowed labels of its positions and the bigrams."""
     labels = example.labels or []
     allowed = example.allowed or [None] * len(labels)
     if not all(names is None or label in names for label, names in zip(labels, allowed, strict=True)):
         return False
-    return bigrams is None or bigrams.allows([by_name.get(label) for label in labels])
+    return states is not None and (bigrams is None or bigrams.allows(states))
 
 
 @contextmanager

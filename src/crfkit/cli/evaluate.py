@@ -51,6 +51,7 @@ def evaluate(
     gets the labels of the file, and the spans of each sequence with their probabilities.
     """
     from crfkit.evaluation import evaluate as compare
+    from crfkit.models import find_states
     from crfkit.structures import Bigrams
 
     known = {str(label): label for label in model.classes_}
@@ -59,7 +60,7 @@ def evaluate(
     possible: list[bool] = []
     n_impossible = 0
     chain = model.structure_.chain
-    bigrams = chain.bigrams  # of labels: a structure may have others
+    bigrams = chain.bigrams  # of labels or their states: a structure may have others
     if not isinstance(bigrams, Bigrams) or not chain.constrained:
         bigrams = None
     constrained = bigrams is not None or bool(model.tag_dictionary)
@@ -82,8 +83,8 @@ def evaluate(
             outside = [int(one.sum()) for one in model.find_impossible(X, y, allowed=allowed)]
             n_impossible += sum(outside)
             possible += (
-                not n and is_possible(example, bigrams, known)
-                for n, example in zip(outside, chunk, strict=True)
+                not n and is_possible(example, find_states(model, labels), bigrams)
+                for n, example, labels in zip(outside, chunk, y, strict=True)
             )
     if scored is not None:
         scored[0].extend(gold)

@@ -98,6 +98,19 @@ def transition_weights(model: CRF[Any]) -> list[TransitionWeight]:
     ]
 
 
+def find_states(model: CRF[Any], labels: Sequence[Hashable]) -> list[Any] | None:
+    """The states (`CRF.states_`) of a label sequence; None where no sequence of states is written so.
+
+    Without span states these are the labels themselves. With them, valid sequences of BIO have states.
+    """
+    known = model._get_model().labels
+    if not set(labels) <= set(known.written.classes):
+        return None
+    written = [known.written.ids_of(label)[0] for label in labels]
+    ids = known.find_states(np.array(written, np.int32), np.array([0, len(written)])).tolist()
+    return None if -1 in ids else [known.classes[id] for id in ids]
+
+
 def heaviest_transition_features(model: CRF[Any], n: int = 10) -> list[TransitionFeatureWeight]:
     """The n features of transitions with the largest weights, by absolute value."""
     feature_map, labels = model.feature_map_, _transition_names(model)
