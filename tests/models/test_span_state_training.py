@@ -129,6 +129,18 @@ def test_words_with_known_labels(tmp_path: Path) -> None:
     np.testing.assert_allclose(stored.log_probability(words, y), crf.log_probability(words, y), rtol=1e-4)
 
 
+def test_words_that_were_always_inside() -> None:
+    """They may begin a span too, so that every sequence has a possible label sequence."""
+    words = [[("the",), ("New",), ("York",)], [("a",), ("house",)]] * 10
+    settings: dict[str, Any] = {"features": "U:%x[0,0]\nB", "span_states": "iobes", "tag_dictionary": True}
+    for y in ([["O", "B-LOC", "I-LOC"], ["O", "O"]], [["O", "I-LOC", "I-LOC"], ["O", "O"]]):
+        crf = CRF(**settings).fit(words, y * 10)
+        assert crf.predict([[("York",)], [("New",), ("York",), ("York",)]])[0] == ["B-LOC"]
+        assert crf.predict(words[:2]) == [["O", "B-LOC", "I-LOC"], ["O", "O"]]
+        found = crf.predict_marginals([[("York",), ("York",), ("the",)]])[0]  # B-LOC, I-LOC, O
+        assert (found > 0).tolist() == [[True, False, False], [True, True, False], [False, False, True]]
+
+
 def test_stored_labels_without_beginnings(tmp_path: Path) -> None:
     stored = encode_pairs([([["a"], ["b"]], ["I-X", "O"])], tmp_path / "data")
     with pytest.raises(UnsupportedError, match="no label 'B-X', which they are read as"):

@@ -145,6 +145,10 @@ class Labels:
         """The states of written labels that are allowed."""
         return allowed
 
+    def complete_words(self, allowed: AllowedLabels) -> AllowedLabels:
+        """Written labels that a tag dictionary allows, with those that the ones that cannot stand are read as."""
+        return allowed
+
     def sum_states(self, marginals: Float64s) -> Float64s:
         """The probabilities of written labels, from those of states [T, L]."""
         return marginals

@@ -125,7 +125,8 @@ def open_part(
     dataset = replace(dataset, states=states, arcs=arcs)
     if dictionary is not None:
         words = DictionaryWords.find(dictionary, vocabulary_of(part, "word_").names())
-        dataset = replace(dataset, allowed=labels.allow_states(words.allowed(part.arrays["words"])))
+        allowed = labels.complete_words(words.allowed(part.arrays["words"]))
+        dataset = replace(dataset, allowed=labels.allow_states(allowed))
     ptr = dataset.sequence_ptr
     return dataset, labels.to_states(labels.read_spans(restrict_labels(annotation, ids), ptr), ptr)
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from crfkit.arrays import Float64s, Int32s, Int64s, offsets
 from crfkit.errors import LabelError
 from crfkit.features.dataset import Annotation
+from crfkit.features.endings import distinct
 from crfkit.features.labels import Labels
 from crfkit.features.wording import shorten
 from crfkit.structures import AllowedLabels, Bigrams, SpanLabels, find_scheme, label_place
@@ -172,6 +173,18 @@ class StateLabels(Labels):
         sizes = offsets(end - begin)
         states = np.arange(sizes[-1]) + np.repeat(begin - sizes[:-1], end - begin)
         return AllowedLabels(sizes[allowed.position_ptr], states.astype(np.int32))
+
+    def complete_words(self, allowed: AllowedLabels) -> AllowedLabels:
+        """Labels that a tag dictionary allows, with B-X for each I-X: a word that was always inside may begin a span."""
+        inside = self._inside[allowed.labels]
+        if not inside.any():
+            return allowed
+        n_positions, n_labels = len(allowed.position_ptr) - 1, len(self._written)
+        position = np.repeat(np.arange(n_positions), np.diff(allowed.position_ptr))
+        added = position[inside] * n_labels + self._first[allowed.labels[inside]]
+        codes = distinct(np.concatenate([position * n_labels + allowed.labels, added]))
+        counts = np.bincount(codes // n_labels, minlength=n_positions)
+        return AllowedLabels(offsets(counts), (codes % n_labels).astype(np.int32))
 
     # ---- from states to labels
 

@@ -144,7 +144,7 @@ class ChainModel:
         dataset = self.potentials.encode(X, n_threads)
         allowed = encode_allowed(allowed, self.labels.written, np.diff(dataset.sequence_ptr))
         if self.dictionary is not None:
-            allowed = first_of(allowed, self.dictionary.allowed(X))
+            allowed = first_of(allowed, self.labels.complete_words(self.dictionary.allowed(X)))
         allowed = None if allowed is None else self.labels.allow_states(allowed)
         return replace(dataset, allowed=allowed, inputs=X if needs_inputs else dataset.inputs)
 

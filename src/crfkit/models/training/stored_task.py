@@ -154,7 +154,8 @@ def open_shard(name: str, arrays: dict[str, Any], reading: ShardReading = AS_STO
     if labels is not None:
         annotation = labels.read_spans(annotation, ptr)
     if words is not None:
-        dataset = replace(dataset, allowed=words.allowed(arrays["words"], annotation))
+        allowed = words.allowed(arrays["words"], annotation)
+        dataset = replace(dataset, allowed=allowed if labels is None else labels.complete_words(allowed))
     if labels is not None:
         annotation = labels.to_states(annotation, ptr)
         if dataset.allowed is not None:

@@ -96,7 +96,7 @@ def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> Trai
     check_gold(annotation, constraints, labels.written, ptr)
     dictionary = _find_dictionary(settings, X, gold, labels.written, base)
     if dictionary is not None:
-        constraints = first_of(constraints, dictionary.allowed(X, annotation))
+        constraints = first_of(constraints, labels.complete_words(dictionary.allowed(X, annotation)))
     annotation = labels.to_states(annotation, ptr)
     constraints = None if constraints is None else labels.allow_states(constraints)
     also = None if base is None else base.bigrams
