@@ -72,7 +72,7 @@ class Split(NamedTuple):
 
     def is_learned(self, block: int) -> bool:
         """Whether a block is learned from."""
-        return not self.is_out(block) if self.learned is None else block % self.learned == 0
+        return not self.is_out(block) if self.learned is None else block // self.run % self.learned == 0
 
 
 class Corpus(NamedTuple):
@@ -164,9 +164,13 @@ CORPORA = {
     "conll2000-full": Corpus("chunks", "conll2000", "train.txt", "spans"),
     "es": Corpus("names", "conll2002", "esp.train", "spans", 3, "esp.testa"),
     "nl": Corpus("names", "conll2002", "ned.train", "spans", 5, "ned.testa"),
+    "es-small": Corpus("names", "conll2002", "esp.train", "spans", 6, "esp.testa"),
+    "nl-small": Corpus("names", "conll2002", "ned.train", "spans", 11, "ned.testa"),
     "es-full": Corpus("names", "conll2002", "esp.train", "spans", 1, "esp.testa"),
     "nl-full": Corpus("names", "conll2002", "ned.train", "spans", 1, "ned.testa"),
     "zh": Corpus("names", "msra", "msra_train.txt", "spans", 12),
+    # The first 4,000 sentences of the file and the last 2,658, of other articles.
+    "zh-far": Corpus("names", "msra", "msra_train.txt", "spans", split=Split(13, 12, 13, run=200)),
     # Proper nouns of treebanks, as names of one kind.
     "en-nouns": Corpus(
         "names", "ud_english_ewt", "en_ewt-ud-train.conllu", "propn", 3, "en_ewt-ud-dev.conllu"

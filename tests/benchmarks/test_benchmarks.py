@@ -202,6 +202,7 @@ def test_edits_of_templates_and_settings() -> None:
     assert "prefix2=" not in text
     assert "suffix2[-1]=%lower_suffix[-1,0,2]\n" in text
     assert crf.l2 == 2
+    assert ablation.new_model("names", "span_states=iobes").span_states == "iobes"
 
 
 @pytest.mark.skipif(
@@ -217,6 +218,12 @@ def test_folds_are_parts_of_a_sample(capsys: pytest.CaptureFixture[str]) -> None
     assert all(sorted(fold.X + fold.held_out) == sorted(sample) for fold in folds)
     ablation.main(["--quick", "--corpus", "la-upos", "--folds", "2", "~suffix"])
     assert "| ~suffix |" in capsys.readouterr().out
+
+
+def test_parts_in_one_piece_are_learned_from() -> None:
+    split = ablation.Split(3, 2, 3, run=2)
+    assert [split.is_learned(block) for block in range(8)] == [True, True, *[False] * 4, True, True]
+    assert [split.is_out(block) for block in range(8)] == [*[False] * 4, True, True, False, False]
 
 
 def test_uses_of_test_files_are_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,3 +246,22 @@ def test_a_search_for_the_l2_of_a_block() -> None:
     assert "expected name=number, such as transitions=0.1, or name=auto" in complaint(
         *given, "--block-l2", "transitions=much"
     )
+
+
+def test_states_of_spans() -> None:
+    """Of files and of data sets; `inspect` lists them."""
+    run("encode", "chunks.txt", "--out", "data", "--features", "chunks", "--quiet")
+    for given in (("chunks.txt", "--features", "chunks"), ("data",)):
+        command = ("train", *given, "--model", "s.crf", "--quiet")
+        run(*command, "--span-states", "iobes")
+        assert "labels (3): B-NP B-VP I-NP\nstates (5): B-NP S-NP S-VP I-NP E-NP\n" in _inspected()
+        assert crfkit.load("s.crf").span_states == "iobes"
+        run(*command, "--span-states", "none")
+        assert "states" not in _inspected().split("sizes")[0]
+    assert "does not go with crfkit.Segments" in complaint(
+        "train", "train.txt", "--model", "s.crf", "--structure", "segments", "--span-states", "iobes"
+    )
+
+
+def _inspected() -> str:
+    return run("inspect", "s.crf").stdout

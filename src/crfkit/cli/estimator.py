@@ -143,6 +143,7 @@ def estimator_of(features: Template | str | None, options: dict[str, Any], clien
         hash_bits=options["hash_bits"],
         decode=options["decode"],
         margin=options["margin"],
+        span_states=False if options["span_states"] == "none" else options["span_states"],
     )
 
 

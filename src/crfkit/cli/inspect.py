@@ -39,9 +39,10 @@ def trellises_on(model: Path, file: Path) -> dict[str, Any]:
 
 def as_text(description: dict[str, Any], n_transitions: int = 20) -> str:
     """The description for people."""
-    lines = [f"labels ({len(description['labels'])}): {' '.join(description['labels'])}", ""]
+    names = [kind for kind in ("labels", "states") if kind in description]
+    lines = [*(f"{kind} ({len(description[kind])}): {' '.join(description[kind])}" for kind in names), ""]
     if description.get("normalised") == "at each position":
-        lines[1:1] = ["normalised at each position (maximum entropy Markov model)"]
+        lines[-1:-1] = ["normalised at each position (maximum entropy Markov model)"]
     for title in ("sizes", "training", "settings"):
         lines.append(title)
         lines += (f"  {name}: {_short(value)}" for name, value in description[title].items())

@@ -41,6 +41,11 @@ decode_option = click.option(
     help="How the model chooses labels: the best ones of a sequence together (viterbi), those of likely spans (spans), or "
     "the latter where the labels are those of spans (auto).  [default: the preset's, else viterbi]",
 )
+states_option = click.option(
+    "--span-states",
+    type=click.Choice(("iobes", "none")),
+    help="For labels in BIO: weights of their own for first, inside, last and single positions of spans.  [default: none]",
+)
 l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 
 

@@ -33,7 +33,15 @@ from crfkit.cli.dataset_training import train_on_dataset
 from crfkit.cli.estimator import check_cluster_optimizer, labels_of, new_model
 from crfkit.cli.folds import check_folds, cross_validation
 from crfkit.cli.machines import cluster_options, open_cluster
-from crfkit.cli.options import MinCount, decode_option, hash_option, l1_option, model_option, training_options
+from crfkit.cli.options import (
+    MinCount,
+    decode_option,
+    hash_option,
+    l1_option,
+    model_option,
+    states_option,
+    training_options,
+)
 from crfkit.cli.progress import Display
 from crfkit.cli.resources import bundle_option, describe_resources, resource_option
 from crfkit.cli.saving import catch_termination, check_outputs, end_interrupted, fit, train_and_save
@@ -113,6 +121,7 @@ def train(
 )
 @hash_option
 @decode_option
+@states_option
 @click.option(
     "--all-possible-states/--seen-states",
     default=None,

@@ -32,6 +32,7 @@ def _crf(model: CRF[Any], n_features: int) -> dict[str, Any]:
     return {
         "type": "CRF",
         "labels": [str(label) for label in model.classes_],
+        **({} if model.span_states_ is None else {"states": list(model.states_)}),
         "normalised": "at each position" if model.locally_normalised_ else "over the sequence",
         "sizes": {
             "features": model.n_features_,
