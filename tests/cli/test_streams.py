@@ -207,3 +207,12 @@ def test_standard_output_is_not_the_file_that_is_read(model: str) -> None:
         assert done.stderr.startswith("crfkit: standard output: the output would replace the file")
     assert Path("train.txt").read_bytes() == before
     assert shell(f"crfkit tag {model} train.txt > /dev/null < /dev/null").returncode == 0
+
+
+def test_results_go_to_pipes() -> None:
+    commands = ("cluster train.txt --classes 2 --min-count 1", "lexicon word=train.txt")
+    for command in (*commands, "train train.txt --quiet --model"):
+        option = "" if command.endswith("--model") else " --out"
+        assert shell(f"crfkit {command}{option} kept 2> /dev/null").returncode == 0
+        done = shell(f"set -o pipefail; crfkit {command}{option} /dev/stdout | cmp - kept")
+        assert done.returncode == 0, done.stderr

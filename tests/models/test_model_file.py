@@ -233,6 +233,23 @@ def test_a_device_is_written_not_replaced() -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
+def test_a_pipe_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a name and without; looking whether it can be written opens none: its reader would read the end."""
+    os.mkfifo(tmp_path / "pipe")
+    named = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    unnamed, end = os.pipe()
+    for path, reader in ((tmp_path / "pipe", named), (Path(f"/dev/fd/{end}"), unnamed)):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "open", lambda *_: pytest.fail("opened"))
+            check_writable(path)
+        with replacing(path) as stream:
+            stream.write(b"new")
+        assert os.read(reader, 10) == b"new"
+    assert os.listdir(tmp_path) == ["pipe"]
+    for descriptor in (named, unnamed, end):
+        os.close(descriptor)
+
+
 @pytest.mark.parametrize("name", ["", "no/such/folder/m.crf", "file/m.crf", "x" * 300])
 def test_an_unwritable_path_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")

@@ -36,6 +36,7 @@ def command(files: tuple[str, ...], out: Path, fold_case: bool, characters: bool
     if sum(path == "-" for path in paths.values()) > 1:
         raise InputError("- was given twice, but standard input can be read once")
     sources = {name: open_input(path) for name, path in paths.items()}
-    lexicon = Lexicon.read(sources, out, fold_case=fold_case, split=list if characters else str.split)
+    lexicon = Lexicon.read(sources, fold_case=fold_case, split=list if characters else str.split)
+    lexicon.save(out)  # which may be a pipe
     lists = ", ".join(filter(None, lexicon.lists))
     complain(f"{out}: {len(lexicon):,} entries{f' in the lists {lists}' if lists else ''}")

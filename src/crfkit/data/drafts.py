@@ -25,6 +25,10 @@ _LONGEST = 80  # characters of the file's name that its drafts have too
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work is done, a path at which no file can be written."""
     draft = _Draft(path)
+    if draft.is_pipe():  # who reads it would take it for complete when it is closed
+        if not os.access(path, os.W_OK):
+            raise UnwritableFileError(f"{path}: cannot be written (the pipe is read-only)")
+        return
     try:
         draft.open()
     finally:
@@ -56,13 +60,20 @@ class _Draft:
         self.path: Path | None = None
         self.stream: IO[bytes] = io.BytesIO()
 
+    def is_pipe(self) -> bool:
+        """Whether it is a pipe, or a link of the system to one, such as /dev/stdout."""
+        with suppress(OSError):  # no path; `open` says why
+            return Path(self.given).is_fifo()
+        return False
+
     def open(self) -> IO[bytes]:
         """Its stream; UnwritableFileError where no file can be written."""
         try:
-            if self.target.is_dir():
+            given = Path(self.given)  # a link to a pipe without a name leads nowhere by its text
+            if given.is_dir():
                 raise UnwritableFileError(f"{self.given}: cannot be written (it is a folder)")
-            if self.target.exists() and not self.target.is_file():
-                self.stream = self.target.open("wb")
+            if given.exists() and not given.is_file():
+                self.stream = given.open("wb")
                 return self.stream
             if self.target.exists() and not os.access(self.target, os.W_OK):
                 raise UnwritableFileError(f"{self.given}: cannot be written (the file is read-only)")
