@@ -77,6 +77,17 @@ def test_features_of_transitions_and_bigrams() -> None:
     assert sorted(map(list, possible)) == sorted(y)
 
 
+@pytest.mark.parametrize("span_states", [None, "iobes"])
+def test_a_scheme_holds_between_types_of_different_models(span_states: str | None) -> None:
+    X = [[["a"], ["b"]]]
+    structure = Chain(bigrams="bio")
+    models = [CRF(structure, span_states=span_states).fit(X, [y]) for y in (["B-X", "I-X"], ["B-Y", "I-Y"])]
+    mean = average_models(models)
+    whole = CRF(structure, span_states=span_states).fit(X * 2, [["B-X", "I-X"], ["B-Y", "I-Y"]])
+    assert mean.structure_ == whole.structure_
+    assert mean.log_probability([X[0] * 2], [["B-X", "I-X", "B-Y", "I-Y"]])[0] > -10
+
+
 def test_the_mean_is_a_model_like_any_other(tmp_path: Path) -> None:
     X, y = corpus()
     mean = average_models([CRF(l2=0.5).fit(X[:30], y[:30]), CRF(l2=0.5).fit(X[30:], y[30:])])
@@ -102,7 +113,9 @@ def test_what_has_no_mean() -> None:
         ValueError, match="is not trained: call fit"
     ):  # of scikit-learn where that is imported
         average_models([model, CRF()])
-    with pytest.raises(ShapeError, match=r"the shape \(1,\), expected \(2,\)"):
+    with pytest.raises(
+        ShapeError, match=r"weights has shape \[1\], expected \[2\]: one number for each model"
+    ):
         average_models([model, model], [1.0])
     with pytest.raises(ArgumentError, match="expected numbers that sum up to 1"):
         average_models([model, model], [1.0, 1.0])

@@ -232,6 +232,8 @@ def test_a_damaged_file_is_refused(crf: CRF) -> None:
 def test_single_positions_alone_have_one_state() -> None:
     crf = CRF(span_states="iobes").fit([[["a"], ["b"]]], [["B-X", "O"]])
     assert (crf.classes_, crf.states_) == (["B-X", "O"], ["S-X", "O"])
+    with pytest.warns(UserWarning, match="all labels are 'B-X'"):
+        CRF(span_states="iobes").fit([[["a"], ["b"]]], [["B-X", "B-X"]])
     assert crf.predict([[["a"], ["b"]]]) == [["B-X", "O"]]
 
 

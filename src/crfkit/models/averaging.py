@@ -1,6 +1,5 @@
 """The mean of several trained models."""
 
-import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -9,13 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from crfkit.arrays import Float64s
-from crfkit.errors import ArgumentError, ShapeError, UnsupportedError
-from crfkit.features import Encoder, FrequentWords, Labels, StateLabels, Vocabulary
+from crfkit.errors import ArgumentError, UnsupportedError
+from crfkit.features import Annotation, Encoder, FeatureMap, FrequentWords, Labels, StateLabels, Vocabulary
 from crfkit.models.chain_model import ChainModel
+from crfkit.models.checks import read_numbers
+from crfkit.models.constraints import bind_chain
 from crfkit.models.crf import CRF
 from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.training.warm_start import join_maps
 from crfkit.optimizers import History
+from crfkit.structures import Bigrams, Chain
 
 
 def average_models(models: Iterable[CRF[Any]], weights: npt.ArrayLike | None = None) -> CRF[Any]:
@@ -54,14 +56,7 @@ def average_models(models: Iterable[CRF[Any]], weights: npt.ArrayLike | None = N
 def _read_shares(weights: npt.ArrayLike | None, n: int) -> list[float]:
     if weights is None:
         return [1 / n] * n
-    try:
-        found = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"weights are {reprlib.repr(weights)}, expected one number for each model"
-        ) from None
-    if found.shape != (n,):
-        raise ShapeError(f"weights has the shape {found.shape}, expected ({n},): one for each model")
+    found = read_numbers("weights", weights, n, "model")
     if not np.isfinite(found).all() or abs(float(found.sum()) - 1) > 1e-9:
         raise ArgumentError(f"weights are {found.tolist()}, expected numbers that sum up to 1")
     return [float(share) for share in found]
@@ -91,12 +86,20 @@ def _join(models: Sequence[ChainModel]) -> ChainModel:
     names.append(_union(m.potentials.encoder.arc_vocabulary for m in models))
     encoder = replace(first.potentials.encoder, vocabulary=names[0], arc_vocabulary=names[1])
     maps = [(m.potentials.encoder, m.potentials.feature_map, m.labels) for m in models]
-    joint = join_maps(maps, encoder, labels)
-    if (
-        labels.bigrams is not None and first.structure.bigrams is None
-    ):  # also those between types of different models
-        joint = replace(joint, bigrams=labels.bigrams.ids(labels.classes))
+    joint = _add_bigrams(join_maps(maps, encoder, labels), first.structure, labels)
     return replace(first, labels=labels, potentials=FeaturePotentials(encoder, joint))
+
+
+def _add_bigrams(joint: FeatureMap, structure: Chain, labels: Labels) -> FeatureMap:
+    """A feature map with the pairs of labels of different models that a structure allows, such as those of a scheme."""
+    if joint.bigrams is None or joint.soft:
+        return joint
+    nothing = Annotation(np.zeros(0, np.int32))
+    asked = bind_chain(structure, labels, nothing, None, np.zeros(1, np.int64))[0].bigrams
+    if not isinstance(asked, Bigrams):
+        return joint
+    found = Bigrams.from_ids(labels.classes, *joint.bigrams) | asked
+    return replace(joint, bigrams=found.ids(labels.classes))
 
 
 def _join_labels(known: Sequence[Labels]) -> Labels:

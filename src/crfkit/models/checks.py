@@ -110,22 +110,26 @@ def make_generator(random_state: object) -> np.random.Generator:
     )
 
 
+def read_numbers(name: str, given: npt.ArrayLike, n: int, each: str) -> Float64s:
+    """The numbers of a parameter that has one for `each` of n things, [n]."""
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} is {reprlib.repr(given)}, expected one number for each {each}") from None
+    if numbers.shape != (n,):
+        raise ShapeError(
+            f"{name} has shape {list(numbers.shape)}, expected [{n}]: one number for each {each}"
+        )
+    return numbers
+
+
 def read_sample_weight(
     sample_weight: npt.ArrayLike | None, n_sequences: int, kept: npt.NDArray[np.bool_] | None = None
 ) -> Float64s | None:
     """One number from 0 to 1e15 for each sequence, [N], or for those of them that are kept."""
     if sample_weight is None:
         return None
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"sample_weight is {reprlib.repr(sample_weight)}, expected one number for each sequence"
-        ) from None
-    if weights.shape != (n_sequences,):
-        raise ShapeError(
-            f"sample_weight has shape {list(weights.shape)}, expected [{n_sequences}]: one number for each sequence"
-        )
+    weights = read_numbers("sample_weight", sample_weight, n_sequences, "sequence")
     bad = np.flatnonzero(~((weights >= 0) & (weights <= LARGEST_WEIGHT)))
     if len(bad):
         raise ArgumentError(

@@ -34,7 +34,7 @@ def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: in
     potentials = model.potentials
     doubts: list[tuple[str, type[UserWarning]]] = []
     if len(model.labels) == 1 and potentials.labels_positions:
-        [label] = model.labels.classes
+        [label] = model.labels.written.classes
         doubts.append((f"all labels are {label!r}: the model can give no other one", UninformativeData))
     if potentials.n_features == 0:
         rare = f" that was seen at {min_count} positions or more" if min_count > 1 else ""
