@@ -1,7 +1,8 @@
 """`python -m benchmarks.ablation`: what each group of a preset's lines, and each of its settings, is worth.
 
 A variant is a list of edits of a preset: ``~near`` leaves a group of lines out, ``+shape`` adds one, ``suffix?10`` keeps one
-for words that occur less than 10 times, ``l2=0.5`` changes a setting, ``optimizer__rate=0.2`` one of the optimizer,
+for words that occur less than 10 times, ``stripped>lower`` puts
+one function in the place of another, ``l2=0.5`` changes a setting, ``optimizer__rate=0.2`` one of the optimizer,
 ``dictionary__ending_count=60`` one of the tag dictionary, and ``order=2`` gives weights to three labels in a row that occur
 three times; "" is the preset as it is. Each is trained on a part of a training file and tested on held-out blocks of it, or
 on a dev file, never on a test file; ``--folds 3`` is cross-validation on a sample of the training file. One thread, CPU
@@ -271,6 +272,9 @@ GROUPS = {
     "tags": r"pos(\[.*\])?",
     "tag_pairs": r"pos(\[[^|]*\])?\|pos(\[[^|]*\])?",
     "tag_triples": r"pos[^|]*\|pos[^|]*\|pos[^|]*",
+    "around": r"stripped\[.*\]",
+    "stripped_pairs": r"stripped.*\|stripped.*",
+    "ends": r"(start|end).*",
     "tags_words": r"lower[^|]*\|pos[^|]*|pos[^|]*\|lower[^|]*",
 }
 # Lines that can be added.
@@ -302,10 +306,16 @@ EXTRAS = {
 
 
 def edit_template(text: str, edits: Iterable[str]) -> str:
-    """The text of a template without groups (~near), with others (+shape), with those of rare words alone (suffix?10)."""
+    """The text of a template without groups (~near), with others (+shape), with those of rare words alone (suffix?10), with
+    another function (stripped>lower).
+    """
     for edit in edits:
         if edit.startswith("+"):
             text += EXTRAS[edit[1:]]
+            continue
+        if ">" in edit:
+            old, _, new = edit.partition(">")
+            text = text.replace(f"%{old}", f"%{new}")
             continue
         group, _, count = edit.removeprefix("~").partition("?")
         name = re.compile(GROUPS[group])
@@ -319,7 +329,7 @@ def edit_template(text: str, edits: Iterable[str]) -> str:
 
 
 def _edits_template(word: str) -> bool:
-    return word[0] in "+~" or "?" in word
+    return word[0] in "+~" or "?" in word or ">" in word
 
 
 def read_value(text: str) -> Any:

@@ -12,7 +12,7 @@ namespace {
 
 using enum TextFunction;
 
-constexpr std::array<std::pair<std::string_view, TextFunction>, 18> names{{
+constexpr std::array<std::pair<std::string_view, TextFunction>, 22> names{{
     {"lower", lower},
     {"bare", bare},
     {"prefix", prefix},
@@ -21,6 +21,9 @@ constexpr std::array<std::pair<std::string_view, TextFunction>, 18> names{{
     {"lower_suffix", lower_suffix},
     {"bare_prefix", bare_prefix},
     {"bare_suffix", bare_suffix},
+    {"stripped", stripped},
+    {"stripped_prefix", stripped_prefix},
+    {"stripped_suffix", stripped_suffix},
     {"shape", shape},
     {"short_shape", short_shape},
     {"digits", digits},
@@ -31,11 +34,15 @@ constexpr std::array<std::pair<std::string_view, TextFunction>, 18> names{{
     {"is_title", is_title},
     {"is_upper", is_upper},
     {"is_character", is_character},
+    {"outside", outside},
 }};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_upper_case(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower_case(char c) { return c >= 'a' && c <= 'z'; }
+bool is_punctuation(char c) {
+    return c > ' ' && c < 127 && !is_digit(c) && !is_upper_case(c) && !is_lower_case(c);
+}
 char to_lower(char c) { return is_upper_case(c) ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 char kind(char c) { return is_digit(c) ? 'd' : is_upper_case(c) ? 'X' : is_lower_case(c) ? 'x' : c; }
@@ -51,6 +58,15 @@ std::string changed(std::string_view value, const Change& change) {
 }
 
 std::string in_lower_case(std::string_view value) { return changed(value, to_lower); }
+
+// In lower case without the punctuation at both ends; what is punctuation alone stays.
+std::string without_punctuation(std::string_view value) {
+    const auto is_kept = [](char c) { return !is_punctuation(c); };
+    const auto begin = std::find_if(value.begin(), value.end(), is_kept);
+    if (begin == value.end()) return std::string(value);
+    const auto end = std::find_if(value.rbegin(), value.rend(), is_kept).base();
+    return in_lower_case({begin, end});
+}
 
 // The first n characters, of which there must be as many.
 std::optional<std::string> first(std::string_view value, std::int64_t n) {
@@ -84,7 +100,9 @@ TextFunction text_function(std::string_view name) {
 
 bool is_computed(TextFunction function, std::string_view value) {
     if (function == none) return false;
-    if (function == prefix || function == suffix || function == length || function == has_hyphen) return true;
+    if (function == prefix || function == suffix || function == length || function == has_hyphen ||
+        function == outside)
+        return true;
     return is_ascii(value);
 }
 
@@ -104,6 +122,12 @@ std::optional<std::string> computed(TextFunction function, std::int64_t n, std::
         case lower_suffix:
         case bare_suffix:
             return last(in_lower_case(value), n);
+        case stripped:
+            return without_punctuation(value);
+        case stripped_prefix:
+            return first(without_punctuation(value), n);
+        case stripped_suffix:
+            return last(without_punctuation(value), n);
         case shape:
             return changed(value, kind);
         case short_shape:
@@ -124,6 +148,7 @@ std::optional<std::string> computed(TextFunction function, std::int64_t n, std::
         case is_upper:
             return flag(any(is_upper_case) && !any(is_lower_case));
         case is_character:  // letters of ASCII have capitals
+        case outside:
         case none:
             break;
     }

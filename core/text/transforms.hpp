@@ -20,6 +20,9 @@ enum class TextFunction {
     lower_suffix,
     bare_prefix,
     bare_suffix,
+    stripped,
+    stripped_prefix,
+    stripped_suffix,
     shape,
     short_shape,
     digits,
@@ -30,6 +33,7 @@ enum class TextFunction {
     is_title,
     is_upper,
     is_character,
+    outside,
 };
 
 TextFunction text_function(std::string_view name);

@@ -238,13 +238,21 @@ def test_ids_do_not_depend_on_the_number_of_threads_nor_on_the_form_of_the_rows(
         plain.fit_encode(train)
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8") | st.sampled_from("aZ09-É"), max_size=6), max_size=8))
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8") | st.sampled_from("aZ09-É.,(_$ \n"), max_size=6), max_size=8
+    )
+)
 @settings(max_examples=200, deadline=None)
 def test_functions_of_the_core_are_those_of_templates(values: list[str]) -> None:
     names = ["lower", "bare", "shape", "short_shape", "digits", "length", "has_digit", "has_hyphen"]
-    names += ["has_upper", "is_title", "is_upper", "is_character"]
-    lengths = [f"{b}{e}fix" for b in ("", "lower_", "bare_") for e in ("pre", "suf")]
-    lines = [f"U{n}=%{n}[0,0]" for n in names] + [f"U{n}{k}=%{n}[0,0,{k}]" for n in lengths for k in (1, 3)]
+    names += ["has_upper", "is_title", "is_upper", "is_character", "stripped", "outside"]
+    lengths = [f"{b}{e}fix" for b in ("", "lower_", "bare_", "stripped_") for e in ("pre", "suf")]
+    lines = (
+        [f"U{n}=%{n}[0,0]" for n in names]
+        + ["Uends=%outside[-2,0]|%outside[1,0]"]
+        + [f"U{n}{k}=%{n}[0,0,{k}]" for n in lengths for k in (1, 3)]
+    )
     template = Template.parse("\n".join(lines))
     encoder = Encoder(template)
     dataset = encoder.fit_encode([values])

@@ -95,7 +95,9 @@ def train(
     is_flag=True,
     help="FILE has CRFsuite's form: a label and the attributes of one word a line, between tabs.",
 )
-@click.option("--features", metavar="PRESET", help="Ready-made features: names, pos, chunks or morphology.")
+@click.option(
+    "--features", metavar="PRESET", help="Ready-made features: names, pos, chunks, morphology or addresses."
+)
 @click.option("--allow-unknown", is_flag=True, help="Count labels that only the dev file has as errors.")
 @click.option(
     "--folds",

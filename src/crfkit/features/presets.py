@@ -1,4 +1,4 @@
-"""Ready-made templates for four common tasks: print one, edit it, and use it as a template of your own."""
+"""Ready-made templates for five common tasks: print one, edit it, and use it as a template of your own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from types import MappingProxyType
@@ -182,8 +182,43 @@ suffix3[2]=%lower_suffix[2,0,3]
 B
 """
 
+_ADDRESSES = f"""\
+# Parts of short strings: addresses, names of persons and companies; column 0: the word, with its punctuation or without.
+bias=1
+word=%x[0,0]
+stripped[-2]=%stripped[-2,0]
+stripped[-1]=%stripped[-1,0]
+stripped=%stripped[0,0]
+stripped[1]=%stripped[1,0]
+stripped[2]=%stripped[2,0]
+stripped[-1]|stripped=%stripped[-1,0]|%stripped[0,0]
+stripped|stripped[1]=%stripped[0,0]|%stripped[1,0]
+
+# How the word begins and ends.
+{_each("prefixN=%stripped_prefix[0,0,N]", range(1, 6))}
+{_each("suffixN=%stripped_suffix[0,0,N]", range(1, 6))}
+
+# Capitals, digits and punctuation, here and around.
+shape=%shape[0,0]
+{_each("short_shape[N]=%short_shape[N,0]", (-2, -1))}
+short_shape=%short_shape[0,0]
+{_each("short_shape[N]=%short_shape[N,0]", (1, 2))}
+short_shape[-1]|short_shape=%short_shape[-1,0]|%short_shape[0,0]
+short_shape|short_shape[1]=%short_shape[0,0]|%short_shape[1,0]
+short_shape[-1]|short_shape|short_shape[1]=%short_shape[-1,0]|%short_shape[0,0]|%short_shape[1,0]
+
+# How far the ends of the string are, of five words and of three.
+start=%outside[-5,0]
+end=%outside[5,0]
+start|stripped=%outside[-3,0]|%stripped[0,0]
+end|stripped=%outside[3,0]|%stripped[0,0]
+
+# Arcs between labels.
+B
+"""
+
 PRESETS: Mapping[str, str] = MappingProxyType(
-    {"names": _NAMES, "pos": _POS, "chunks": _CHUNKS, "morphology": _MORPHOLOGY}
+    {"names": _NAMES, "pos": _POS, "chunks": _CHUNKS, "morphology": _MORPHOLOGY, "addresses": _ADDRESSES}
 )
 """The text of each preset, in the language of templates."""
 

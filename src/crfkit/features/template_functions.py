@@ -55,6 +55,22 @@ def _bare(value: str) -> str:
     return unicodedata.normalize("NFC", letters) or value
 
 
+@lru_cache(maxsize=1 << 12)
+def _stripped(value: str) -> str:
+    """Lower case without the punctuation at both ends; what is punctuation alone stays."""
+    begin, end = 0, len(value)
+    while begin < end and _is_punctuation(value[begin]):
+        begin += 1
+    while begin < end and _is_punctuation(value[end - 1]):
+        end -= 1
+    return value[begin:end].lower() or value
+
+
+def _is_punctuation(character: str) -> bool:
+    """Whether it is punctuation or a symbol."""
+    return unicodedata.category(character)[0] in "PS"
+
+
 def _is_character(value: str) -> bool:
     """Whether this is one letter of a script without capitals: of text whose tokens are characters."""
     return len(value) == 1 and unicodedata.category(value) == "Lo"
@@ -83,6 +99,13 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "lower_suffix": Function("the suffix in lower case", lambda x, n: _suffix(x.lower(), n), True),
         "bare_prefix": Function("the prefix of the bare value", lambda x, n: _prefix(_bare(x), n), True),
         "bare_suffix": Function("the suffix of the bare value", lambda x, n: _suffix(_bare(x), n), True),
+        "stripped": Function("in lower case without punctuation at the ends: (Ave., → ave", _stripped),
+        "stripped_prefix": Function(
+            "the prefix of the stripped value", lambda x, n: _prefix(_stripped(x), n), True
+        ),
+        "stripped_suffix": Function(
+            "the suffix of the stripped value", lambda x, n: _suffix(_stripped(x), n), True
+        ),
         "shape": Function("capitals as X, other letters as x, digits as d: Rome-27 → Xxxx-dd", _shape),
         "short_shape": Function("the shape with runs of one character collapsed: Xx-d", _short_shape),
         "digits": Function("the value with every digit as 0", _digits),
@@ -93,6 +116,9 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "is_title": _test("the first letter is a capital and no other is", _is_title),
         "is_upper": _test("it has letters and all of them are capitals", str.isupper),
         "is_character": _test("it is one letter of a script without capitals, such as 漢", _is_character),
+        "outside": Function(
+            "nothing; rows outside the sequence read _B-1 or _B+1 as ever", lambda value: None
+        ),
     }
 )
 """The functions that may stand in a macro, and what each gives."""

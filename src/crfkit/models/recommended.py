@@ -40,6 +40,7 @@ _OPTIONAL = [name for name, value in STANDARD.items() if value is None]  # False
 RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "names": MappingProxyType({"l2": {"default": 1.0, "character": 0.1}, "decode": AUTO}),
+        "addresses": MappingProxyType({"l2": 0.3}),
         "morphology": MappingProxyType(
             {
                 "structure": Chain(bigrams="observed", unseen="soft"),
