@@ -11,11 +11,11 @@
 namespace crfkit {
 template <class Real>
 Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
-                           const std::vector<Block>& blocks)
+                           const FeatureGroups& groups, const std::vector<Block>& blocks)
     : BlockedEvaluator(layout, design, gold),
       blocks_(blocks),
-      tables_(layout, WeightTables<Real>::kNever),
-      direction_tables_(layout, Real(0)),
+      tables_(layout, WeightTables<Real>::kNever, &groups),
+      direction_tables_(layout, Real(0), &groups),
       scorer_(layout, design, tables_),
       direction_(layout, design, direction_tables_),
       some_arcs_missing_(layout.bigrams && !layout.bigrams->soft),
@@ -34,6 +34,8 @@ template <class Real>
 double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, int n_threads) {
     const auto n_bytes = static_cast<std::size_t>(layout_.n_weights()) * sizeof(double);
     const bool ready = std::exchange(tables_of_question_, false);
+    if (ready) tables_.add_up_groups(n_threads);
+    if (ready && v) direction_tables_.add_up_groups(n_threads);
     if (v && !store_) store_ = std::make_unique<MessageStore<Real>>(design_, gold_, tables_.stride);
     if (!v || !known_ || std::memcmp(known_->data(), w, n_bytes) != 0) {
         known_.reset();

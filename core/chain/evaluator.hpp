@@ -26,7 +26,7 @@ namespace crfkit {
 template <class Real>
 class Evaluator final : public BlockedEvaluator {
   public:
-    Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
+    Evaluator(const Layout& layout, const Design& design, const Annotation& gold, const FeatureGroups& groups,
               const std::vector<Block>& blocks);
 
     // Transitions too far apart for this precision set `unsafe`, unless Real is double (then log space).

@@ -44,9 +44,9 @@ class RowMistakes : public ChainMistakes {
             for (std::int64_t i = begin; i < end; i += line) __builtin_prefetch(ids.data() + i);
         };
         const std::int64_t first = design_.sequence_ptr[n], last = design_.sequence_ptr[n + 1];
-        fetch(design_.rows.ids, design_.rows.ptr[first], design_.rows.ptr[last]);
-        fetch(design_.entries.ids, design_.entries.ptr[first], design_.entries.ptr[last]);
-        fetch(design_.entry_labels, design_.entries.ptr[first], design_.entries.ptr[last]);
+        fetch(design_.split.rows.ids, design_.split.rows.ptr[first], design_.split.rows.ptr[last]);
+        fetch(design_.split.entries.ids, design_.split.entries.ptr[first], design_.split.entries.ptr[last]);
+        fetch(design_.split.entry_labels, design_.split.entries.ptr[first], design_.split.entries.ptr[last]);
     }
 
     void read_changes(const Difference& difference) override {
@@ -92,7 +92,7 @@ class RowMistakes : public ChainMistakes {
             difference.add(weight, count);
             cells_.push_back({weight, place});
         };
-        const ActiveIds &rows = design_.rows, &entries = design_.entries;
+        const ActiveIds &rows = design_.split.rows, &entries = design_.split.entries;
         for (std::int64_t i = rows.ptr[position]; i < rows.ptr[position + 1]; ++i) {
             const std::int64_t cell = rows.ids[i] * S + label;
             if (pairs_[cell] >= 0)
@@ -100,7 +100,7 @@ class RowMistakes : public ChainMistakes {
                     rows.values.size() > 0 ? sign * rows.values[i] : sign);
         }
         for (std::int64_t i = entries.ptr[position]; i < entries.ptr[position + 1]; ++i)
-            if (design_.entry_labels[i] == label)
+            if (design_.split.entry_labels[i] == label)
                 add(entries.ids[i], tables_.weights.data() + entries.ids[i],
                     entries.values.size() > 0 ? sign * entries.values[i] : sign);
         for (std::size_t k = 0; k < design_.dense.size(); ++k) {

@@ -23,8 +23,8 @@ ChainSequences::ChainSequences(const Layout& model, const Design& data, const An
       stride(stride_for(kernels_for<double>(model.n_labels), model.n_labels)) {
     const auto n_rows = static_cast<std::int64_t>(layout.row_features.size()),
                n_pairs = static_cast<std::int64_t>(layout.pair_labels.size());
-    rows = TouchedLists(design.rows, design, n_rows, n_threads);
-    singles = TouchedLists(design.entries, design, n_pairs, n_threads);
+    rows = TouchedLists(design.split.rows, design, n_rows, n_threads);
+    singles = TouchedLists(design.split.entries, design, n_pairs, n_threads);
     if (design.arcs.ptr.size() > 0)
         arcs = TouchedLists(design.arcs, design, layout.n_arc_features(), n_threads);
     single_labels.resize(singles.ids.size());
@@ -145,13 +145,13 @@ void ChainSequence::score(const double* weights) {
     safe_ = true;
     score_arcs(arcs);
     const auto values = [](const Buffer<double>& of) { return of.size() > 0 ? of.data() : nullptr; };
-    const PositionFeatures<double> features{design.rows.ptr.data() + first_,
+    const PositionFeatures<double> features{design.split.rows.ptr.data() + first_,
                                             source_.rows.numbers.data(),
-                                            values(design.rows.values),
-                                            design.entries.ptr.data() + first_,
+                                            values(design.split.rows.values),
+                                            design.split.entries.ptr.data() + first_,
                                             source_.singles.numbers.data(),
-                                            design.entry_labels.data(),
-                                            values(design.entries.values),
+                                            design.split.entry_labels.data(),
+                                            values(design.split.entries.values),
                                             rows,
                                             singles};
     double* states = work_.states.data();

@@ -18,12 +18,13 @@ std::int64_t own_arc_positions(const Design& design, std::int64_t first, std::in
     return n;
 }
 
-void fill(const Layout& layout, const Design& design, Block& block) {
-    std::vector<std::int32_t> scratch(std::max({layout.row_features.size(), layout.pair_labels.size(),
-                                                static_cast<std::size_t>(layout.n_arc_features())}),
-                                      0);
-    block.rows = invert(design.rows, block.first_position, block.last_position, scratch);
-    block.entries = invert(design.entries, block.first_position, block.last_position, scratch);
+void fill(const Layout& layout, const Design& design, const FeatureGroups& groups, Block& block) {
+    std::vector<std::int32_t> scratch(
+        std::max({static_cast<std::size_t>(groups.n_rows()), layout.pair_labels.size(),
+                  static_cast<std::size_t>(layout.n_arc_features())}),
+        0);
+    block.rows = invert(groups.features().rows, block.first_position, block.last_position, scratch);
+    block.entries = invert(groups.features().entries, block.first_position, block.last_position, scratch);
     if (design.arcs.ptr.size() == 0) return;
     block.own.assign(static_cast<std::size_t>(block.last_position - block.first_position), -1);
     for (std::int64_t t = block.first_position; t < block.last_position; ++t)
@@ -67,7 +68,8 @@ std::vector<std::int64_t> cut_evenly(const Design& design, std::int64_t first, s
     return cuts;
 }
 
-std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, BlockUse use, int n_threads) {
+std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, const FeatureGroups& groups,
+                                   BlockUse use, int n_threads) {
     const std::int64_t L = layout.n_labels, row = (L + 15) / 16 * 16,
                        most = most_positions(layout, design, use);
     const std::int64_t most_own = std::max<std::int64_t>(16, kOwnArcBytes / (L * row * 4));
@@ -96,9 +98,8 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, B
         first = last;
     }
     parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads,
-                 [&](std::int64_t i, int) { fill(layout, design, blocks[i]); });
-    cut_ranges(blocks, &Block::rows, static_cast<std::int64_t>(layout.row_features.size()),
-               &Block::row_ranges);
+                 [&](std::int64_t i, int) { fill(layout, design, groups, blocks[i]); });
+    cut_ranges(blocks, &Block::rows, groups.n_rows(), &Block::row_ranges);
     cut_ranges(blocks, &Block::entries, static_cast<std::int64_t>(layout.pair_labels.size()),
                &Block::entry_ranges);
     cut_ranges(blocks, &Block::arcs, layout.n_arc_features(), &Block::arc_ranges);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/design.hpp"
+#include "data/feature_groups.hpp"
 #include "data/layout.hpp"
 
 namespace crfkit {
@@ -89,6 +90,7 @@ struct BlockSizes {
     }
 };
 
-std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, BlockUse use, int n_threads);
+std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, const FeatureGroups& groups,
+                                   BlockUse use, int n_threads);
 
 }  // namespace crfkit

@@ -106,13 +106,14 @@ Design Design::in_rows(int n_threads) const {
 }
 
 void Design::move_to(ScratchMemory& memory) {
-    for (ActiveIds* lists : {&features, &rows, &entries, &arcs}) lists->move_to(memory);
-    memory.take(entry_labels);
+    for (ActiveIds* lists : {&features, &arcs}) lists->move_to(memory);
+    split.move_to(memory);
     for (Buffer<double>& block : dense) memory.take(block);
 }
 
 void Design::split_states(const Layout& layout, const FeatureList& states, int n_threads) {
     const std::int64_t n = n_positions(), n_tasks = (n + kPositionsPerTask - 1) / kPositionsPerTask;
+    auto& [rows, entries, entry_labels] = split;
     rows.ptr.assign(n + 1, 0);
     entries.ptr.assign(n + 1, 0);
     const auto range = [&](std::int64_t task) {

@@ -49,6 +49,19 @@ struct ActiveIds {
     }
 };
 
+// The same features divided by how they are scored.
+struct SplitFeatures {
+    ActiveIds rows;     // ids: rows of weights
+    ActiveIds entries;  // ids: single weights
+    Buffer<std::int32_t> entry_labels;
+
+    void move_to(ScratchMemory& memory) {
+        rows.move_to(memory);
+        entries.move_to(memory);
+        memory.take(entry_labels);
+    }
+};
+
 // What a design is for: training, training with patterns (whole rows, whatever is restricted), or questions
 // alone.
 enum class Purpose { training, patterns, questions };
@@ -74,16 +87,14 @@ class Design {
     AllowedLabels allowed;
     // Labels with facets, or many of which few are possible at a position: each sequence is a lattice. Many
     // labels that are all possible, but few arcs: sequences are trained in batches. Both keep `features` as
-    // they came; otherwise positions are scored through `rows` and `entries`.
+    // they came; otherwise positions are scored through `split`.
     bool as_lattices = false, as_batches = false;
-    // Only a design for training has its features divided into `rows` and `entries`.
-    bool is_split() const { return rows.ptr.size() > 0; }
+    // Only a design for training has its features divided.
+    bool is_split() const { return split.rows.ptr.size() > 0; }
     // Whether neither dense blocks nor features of transitions stand beside the features of positions.
     bool is_plain() const { return dense.empty() && arcs.ptr.size() == 0; }
     ActiveIds features;  // ids: state features
-    ActiveIds rows;      // ids: rows of weights
-    ActiveIds entries;   // ids: single weights
-    Buffer<std::int32_t> entry_labels;
+    SplitFeatures split;
     ActiveIds arcs;                     // ids: arc features; empty ptr when the data has none
     std::vector<Buffer<double>> dense;  // [T, K] each
 

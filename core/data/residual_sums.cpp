@@ -15,6 +15,7 @@ template <class Real>
 ResidualSums<Real>::ResidualSums(const Layout& layout, const Design& design, const std::vector<Block>& blocks,
                                  const WeightTables<Real>& tables)
     : layout_(layout),
+      groups_(tables.groups),
       blocks_(blocks),
       kernels_(tables.kernels),
       stride_(tables.stride),
@@ -37,7 +38,7 @@ ResidualSums<Real>::ResidualSums(const Layout& layout, const Design& design, con
 template <class Real>
 void ResidualSums<Real>::clear(double* out, int n_threads) {
     fill_all(out, layout_.n_weights(), 0.0, n_threads);
-    row_sums_.resize(static_cast<std::int64_t>(layout_.row_features.size()) * stride_);
+    row_sums_.resize((groups_ ? groups_->n_rows() : std::ssize(layout_.row_features)) * stride_);
     fill_all(row_sums_.data(), row_sums_.size(), 0.0, n_threads);
 }
 
@@ -155,7 +156,8 @@ void ResidualSums<Real>::sum_arcs(std::size_t i, std::int64_t list, const Real* 
 }
 
 template <class Real>
-void ResidualSums<Real>::write_rows(double* out, int n_threads) const {
+void ResidualSums<Real>::write_rows(double* out, int n_threads) {
+    if (groups_) groups_->share_out(stride_, row_sums_.data(), out, n_threads);
     constexpr std::int64_t per_task = 256;
     const auto n_rows = static_cast<std::int64_t>(layout_.row_features.size());
     parallel_for((n_rows + per_task - 1) / per_task, n_threads, [&](std::int64_t task, int) {

@@ -42,8 +42,9 @@ class ResidualSums {
              BlockSums& sums, double* out);
     // Takes over the memory of another of the same layout.
     void take(ResidualSums& other) { row_sums_ = std::exchange(other.row_sums_, {}); }
-    // Moves the sums of whole rows to out.
-    void write_rows(double* out, int n_threads) const;
+    // Once, after all blocks: adds the sums of groups to those of their features, and moves those of rows to
+    // out.
+    void write_rows(double* out, int n_threads);
 
   private:
     PositionLists<Real> rows_of(std::size_t i) const;
@@ -59,12 +60,13 @@ class ResidualSums {
     }
 
     const Layout& layout_;
+    const FeatureGroups* const groups_;
     const std::vector<Block>& blocks_;
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
     std::vector<Typed<Real>> row_values_, entry_values_, arc_values_, dense_;
     std::vector<std::vector<std::int64_t>> triple_ptr_;  // [blocks][lists of arcs + 1]
-    Buffer<double> row_sums_;  // [n_rows, S] for the features that are scored as a whole
+    Buffer<double> row_sums_;  // [n_rows, S] for the features that are scored as a whole, and for groups
 };
 
 extern template class ResidualSums<float>;

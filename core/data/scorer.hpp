@@ -40,8 +40,8 @@ class Scorer {
     Scorer(const Layout& layout, const Design& design, const WeightTables<Real>& tables)
         : layout_(layout), design_(design), tables_(tables), dense_(design.dense.size()) {
         feature_values_.of(design.features.values);
-        row_values_.of(design.rows.values);
-        entry_values_.of(design.entries.values);
+        row_values_.of(features().rows.values);
+        entry_values_.of(features().entries.values);
         arc_values_.of(design.arcs.values);
         for (std::size_t k = 0; k < dense_.size(); ++k) dense_[k].of(design.dense[k]);
     }
@@ -84,19 +84,19 @@ class Scorer {
     }
 
   private:
+    const SplitFeatures& features() const {
+        return tables_.groups ? tables_.groups->features() : design_.split;
+    }
+
     void score_features(std::int64_t first, std::int64_t n_positions, Real* states) const {
         const Kernels<Real>& k = tables_.kernels;
         if (design_.is_split()) {
-            const PositionFeatures<Real> features{design_.rows.ptr.data() + first,
-                                                  design_.rows.ids.data(),
-                                                  row_values_.data(),
-                                                  design_.entries.ptr.data() + first,
-                                                  design_.entries.ids.data(),
-                                                  design_.entry_labels.data(),
-                                                  entry_values_.data(),
-                                                  tables_.rows.data(),
-                                                  tables_.weights.data()};
-            k.score_positions(features, n_positions, tables_.stride, tables_.base.data(), states);
+            const auto& [rows, entries, entry_labels] = features();
+            const PositionFeatures<Real> active{
+                rows.ptr.data() + first,    rows.ids.data(),     row_values_.data(),
+                entries.ptr.data() + first, entries.ids.data(),  entry_labels.data(),
+                entry_values_.data(),       tables_.rows.data(), tables_.weights.data()};
+            k.score_positions(active, n_positions, tables_.stride, tables_.base.data(), states);
         } else {
             if (tables_.features.size() != layout_.n_features())
                 throw std::logic_error("the weights of features were not listed");

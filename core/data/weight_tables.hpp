@@ -11,6 +11,7 @@
 
 #include "base/buffer.hpp"
 #include "base/threads.hpp"
+#include "data/feature_groups.hpp"
 #include "data/layout.hpp"
 #include "kernels/kernels.hpp"
 
@@ -27,10 +28,12 @@ class WeightTables {
     static constexpr double kSafeSpread = std::is_same_v<Real, float> ? 30 : 230;
     static constexpr Real kNever = -std::numeric_limits<Real>::infinity();
 
-    // `pad`: what stands in the padding of score rows; kNever for scores, 0 for directions.
-    WeightTables(const Layout& layout, Real pad)
+    // `pad`: what stands in the padding of score rows; kNever for scores, 0 for directions. With groups of
+    // features, these have rows behind those of features.
+    WeightTables(const Layout& layout, Real pad, const FeatureGroups* feature_groups = nullptr)
         : kernels(kernels_for<Real>(layout.n_labels)),
           stride(stride_for(kernels, layout.n_labels)),
+          groups(feature_groups),
           layout_(layout),
           pad_(pad) {}
 
@@ -50,6 +53,7 @@ class WeightTables {
 
     const Kernels<Real>& kernels;
     const std::int32_t stride;              // S
+    const FeatureGroups* const groups;      // null: none
     Buffer<Real> rows;                      // [n_rows, S] weights of the features that are scored as a whole
     Buffer<Real> weights;                   // [n_pairs]
     Buffer<FeatureWeights<Real>> features;  // [F], where they were asked for
@@ -63,12 +67,19 @@ class WeightTables {
 
     void set(const double* w, int n_threads) {
         expand_rows(w, n_threads);
+        add_up_groups(n_threads);
         expand_dense(w);
         set_arcs(w + layout_.arcs_begin());
         expand_triples(w + layout_.triples_begin());
     }
 
-    // Takes over the tables of another of the same layout, which has none then.
+    // Makes the rows of groups from those of features.
+    void add_up_groups(int n_threads) {
+        if (groups) groups->add_up(weights.data(), stride, rows.data(), n_threads);
+    }
+
+    // Takes over the tables of another of the same layout, which has none then. Groups may be others:
+    // `add_up_groups` makes their rows.
     void take(WeightTables& other) {
         rows = std::exchange(other.rows, {});
         weights = std::exchange(other.weights, {});
@@ -81,6 +92,7 @@ class WeightTables {
         triples = std::exchange(other.triples, {});
         arc_maximum = other.arc_maximum;
         arc_spread = other.arc_spread;
+        if (groups && rows.size() > 0) grow_rows(groups->n_rows() * stride);
     }
 
     // Arcs, start and end alone, from the weights of the arcs; for one who has those of the features
@@ -123,7 +135,7 @@ class WeightTables {
         const auto n_rows = static_cast<std::int64_t>(layout_.row_features.size());
         const auto n_pairs = static_cast<std::int64_t>(layout_.pair_labels.size());
         if (rows.size() == 0) {  // gaps and pads stay 0 from then on
-            Buffer<Real> zeros(n_rows * stride);
+            Buffer<Real> zeros((groups ? groups->n_rows() : n_rows) * stride);
             fill_all(zeros.data(), zeros.size(), Real(0), n_threads);
             rows = std::move(zeros);
         }
@@ -139,6 +151,14 @@ class WeightTables {
                     rows[r * stride + layout_.pair_labels[p]] = static_cast<Real>(w[p]);
             }
         });
+    }
+
+    // Leaves the rows of features as they are.
+    void grow_rows(std::int64_t size) {
+        if (rows.size() >= size) return;
+        Buffer<Real> larger(size);
+        std::copy(rows.begin(), rows.end(), larger.begin());
+        rows = std::move(larger);
     }
 
     void expand_dense(const double* w) {

@@ -12,8 +12,8 @@ namespace crfkit {
 
 template <class Real>
 PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annotation& gold,
-                                         const std::vector<Block>& blocks, const PatternBatches& batches,
-                                         std::int64_t n_weights)
+                                         const FeatureGroups& groups, const std::vector<Block>& blocks,
+                                         const PatternBatches& batches, std::int64_t n_weights)
     : DataEvaluator(*trellises.layout, *trellises.design, gold),
       trellises_(trellises),
       table_(trellises.table),
@@ -21,8 +21,8 @@ PatternEvaluator<Real>::PatternEvaluator(const Trellises& trellises, const Annot
       batches_(batches),
       n_weights_(n_weights),
       model_(layout_),
-      tables_(layout_, WeightTables<Real>::kNever),
-      direction_tables_(layout_, Real(0)),
+      tables_(layout_, WeightTables<Real>::kNever, &groups),
+      direction_tables_(layout_, Real(0), &groups),
       scorer_(layout_, design_, tables_),
       direction_(layout_, design_, direction_tables_),
       sums_(layout_, design_, blocks, tables_),

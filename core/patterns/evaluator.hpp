@@ -30,8 +30,8 @@ namespace crfkit {
 template <class Real>
 class PatternEvaluator final : public DataEvaluator {
   public:
-    PatternEvaluator(const Trellises& trellises, const Annotation& gold, const std::vector<Block>& blocks,
-                     const PatternBatches& batches, std::int64_t n_weights);
+    PatternEvaluator(const Trellises& trellises, const Annotation& gold, const FeatureGroups& groups,
+                     const std::vector<Block>& blocks, const PatternBatches& batches, std::int64_t n_weights);
 
     double evaluate(const double* w, const double* v, double* out, int n_threads) override;
 

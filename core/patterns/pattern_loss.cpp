@@ -34,11 +34,13 @@ class PatternLoss final : public TwoPrecisions<PatternLoss> {
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
         if (!batches_) {
-            blocks_ =
-                cut_into_blocks(*trellises_->layout, *trellises_->design, BlockUse::one_by_one, n_threads);
+            groups_.emplace(*trellises_->layout, *trellises_->design, n_threads);
+            blocks_ = cut_into_blocks(*trellises_->layout, *trellises_->design, *groups_,
+                                      BlockUse::one_by_one, n_threads);
             batches_ = std::make_unique<PatternBatches>(*trellises_, gold_, blocks_);
         }
-        return std::make_unique<PatternEvaluator<Real>>(*trellises_, gold_, blocks_, *batches_, n_weights);
+        return std::make_unique<PatternEvaluator<Real>>(*trellises_, gold_, *groups_, blocks_, *batches_,
+                                                        n_weights);
     }
 
   private:
@@ -46,6 +48,7 @@ class PatternLoss final : public TwoPrecisions<PatternLoss> {
     Annotation gold_;
     TrellisParts parts_;
     PartSequences sequences_;
+    std::optional<FeatureGroups> groups_;
     std::vector<Block> blocks_;
     std::unique_ptr<PatternBatches> batches_;  // from the first question about the whole data set on
 };

@@ -10,15 +10,16 @@ namespace crfkit {
 
 template <class Real>
 SegmentEvaluator<Real>::SegmentEvaluator(const SegmentData& data, const Annotation& gold,
-                                         const ArcModel& arcs, const std::vector<Block>& blocks,
-                                         PartLoss& parts, const PartSource& source)
+                                         const ArcModel& arcs, const FeatureGroups& groups,
+                                         const std::vector<Block>& blocks, PartLoss& parts,
+                                         const PartSource& source)
     : BlockedEvaluator(*data.layout, *data.design, gold),
       data_(data),
       model_(data.model),
       blocks_(blocks),
       parts_(parts),
       source_(source),
-      tables_(layout_, WeightTables<Real>::kNever),
+      tables_(layout_, WeightTables<Real>::kNever, &groups),
       scorer_(layout_, design_, tables_),
       segments_(data, arcs),
       sums_(layout_, design_, blocks, tables_) {}

@@ -25,7 +25,8 @@ template <class Real>
 class SegmentEvaluator final : public BlockedEvaluator {
   public:
     SegmentEvaluator(const SegmentData& data, const Annotation& gold, const ArcModel& arcs,
-                     const std::vector<Block>& blocks, PartLoss& parts, const PartSource& source);
+                     const FeatureGroups& groups, const std::vector<Block>& blocks, PartLoss& parts,
+                     const PartSource& source);
 
     double evaluate(const double* w, const double* v, double* out, int n_threads) override;
 

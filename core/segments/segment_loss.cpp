@@ -24,9 +24,12 @@ class SegmentLoss final : public TwoPrecisions<SegmentLoss> {
 
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
-        if (blocks_.empty())
-            blocks_ = cut_into_blocks(*data_->layout, *data_->design, block_use(), n_threads);
-        return std::make_unique<SegmentEvaluator<Real>>(*data_, gold_, arcs_, blocks_, parts_, *source_);
+        if (!groups_) {
+            groups_.emplace(*data_->layout, *data_->design, n_threads);
+            blocks_ = cut_into_blocks(*data_->layout, *data_->design, *groups_, block_use(), n_threads);
+        }
+        return std::make_unique<SegmentEvaluator<Real>>(*data_, gold_, arcs_, *groups_, blocks_, parts_,
+                                                        *source_);
     }
     const SequenceSource& sequences() override { return parts_.sequences(); }
     std::unique_ptr<Mistakes> mistakes(const double* w) override { return parts_.mistakes(w); }
@@ -37,6 +40,7 @@ class SegmentLoss final : public TwoPrecisions<SegmentLoss> {
     ArcModel arcs_;
     std::shared_ptr<const SegmentParts> source_;
     PartLoss parts_;
+    std::optional<FeatureGroups> groups_;  // both from the first question about the whole data set on
     std::vector<Block> blocks_;
 };
 

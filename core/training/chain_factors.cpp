@@ -30,10 +30,9 @@ void DesignFactors::read_states(std::int64_t position) {
             add(layout_.pair_labels[p], p, value);
     };
     each(design_.features, [&](std::int64_t i, double value) { add_pairs(design_.features.ids[i], value); });
-    each(design_.rows,
-         [&](std::int64_t i, double value) { add_pairs(layout_.row_features[design_.rows.ids[i]], value); });
-    each(design_.entries,
-         [&](std::int64_t i, double value) { add(design_.entry_labels[i], design_.entries.ids[i], value); });
+    const auto& [rows, entries, entry_labels] = design_.split;
+    each(rows, [&](std::int64_t i, double value) { add_pairs(layout_.row_features[rows.ids[i]], value); });
+    each(entries, [&](std::int64_t i, double value) { add(entry_labels[i], entries.ids[i], value); });
 }
 
 void DesignFactors::read_arcs(std::int64_t position) {

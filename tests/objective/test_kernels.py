@@ -77,9 +77,12 @@ class Model:
 
     def objective(self, *, single: bool, n_threads: int = 1) -> Any:
         """The core's objective, without penalty."""
-        layout = self.layout()
+        return _core.Objective(self.loss(self.layout(), single=single, n_threads=n_threads), np.zeros(1))
+
+    def loss(self, layout: Any, *, single: bool, n_threads: int = 1) -> Any:
+        """The loss, with weights that lie as in `layout`."""
         sets = np.where((self.labels < 0) & ~self.allowed.all(axis=1), 1, 0)[:, None] & self.allowed
-        loss = _core.chain_loss(
+        return _core.chain_loss(
             layout,
             self.design(layout),
             self.labels,
@@ -89,7 +92,6 @@ class Model:
             single,
             n_threads,
         )
-        return _core.Objective(loss, np.zeros(1))
 
     def n_weights(self) -> int:
         """D."""

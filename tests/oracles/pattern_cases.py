@@ -27,6 +27,7 @@ class PatternCase:
     partly: bool = False
     allowed: bool = False
     bigrams: bool = False
+    together: bool = False  # all features come together, each with a value of 1
     lengths: list[int] = field(init=False)
 
     KINDS: ClassVar = [
@@ -37,10 +38,12 @@ class PatternCase:
     def __post_init__(self) -> None:
         random = np.random.default_rng(self.seed)
         self.lengths = random.integers(0, 5, size=9).tolist() + [4] * 20  # more than one vector has lanes
-        self.positions = [
-            [(f, float(random.choice([1.0, -0.5]))) for f in np.flatnonzero(random.random(F) < 0.6)]
+        self.positions: list[list[tuple[int, float]]] = [
+            [(int(f), float(random.choice([1.0, -0.5]))) for f in np.flatnonzero(random.random(F) < 0.6)]
             for _ in range(sum(self.lengths))
         ]
+        if self.together:
+            self.positions = [[(f, 1.0) for f in range(F)] if found else [] for found in self.positions]
         self.weight = random.uniform(0.5, 2.0, size=len(self.lengths))
         ptr = np.cumsum([0, *self.lengths])
         self.n_patterns = 4
@@ -112,6 +115,8 @@ class PatternCase:
         position_ptr = np.cumsum([0, *map(len, self.positions)])
         ids = np.array([f for position in self.positions for f, _ in position], dtype=np.int32)
         values = np.array([value for position in self.positions for _, value in position])
+        if self.together:
+            values = np.zeros(0)  # all are 1
         allowed: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int32] | None] = (None, None)
         if self.allowed:
             lists = [sorted(labels) if len(labels) < L else [] for labels in self.open]

@@ -30,6 +30,7 @@ class Problem:
         restrict: bool,
         partial: bool,
         facets: bool = False,
+        together: bool = False,  # each feature comes with four others
     ) -> None:
         rng = np.random.default_rng(seed)
         in_batches = n_labels > 64 and not restrict
@@ -41,9 +42,12 @@ class Problem:
         counts = rng.integers(0, 4, n_positions)
         ids = np.concatenate([rng.choice(n_features, k, replace=False) for k in counts] + [np.zeros(0, int)])
         values = rng.normal(size=len(ids)).round(1)
+        if together:
+            n_features, counts = 5 * n_features, 5 * counts
+            ids, values = (5 * ids[:, None] + np.arange(5)).ravel(), np.ones(5 * len(ids))
         position_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.values = values
-        self.features = FeatureList(position_ptr, ids.astype(np.int32), values)
+        self.features = FeatureList(position_ptr, ids.astype(np.int32), None if together else values)
         pool = rng.choice(n_labels, min(n_labels, 4), replace=False)  # the labels that are allowed somewhere
         self.sets: list[list[int]] = [
             sorted(rng.choice(pool, rng.integers(1, len(pool) + 1), replace=False).tolist())

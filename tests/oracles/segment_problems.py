@@ -57,6 +57,7 @@ class SegmentProblem:
         facets: bool = False,
         functions: bool = False,
         pairs: bool = False,
+        together: bool = False,  # each word has five features
         **options: Any,
     ) -> None:
         random = np.random.default_rng(7)
@@ -97,9 +98,12 @@ class SegmentProblem:
             ends = [(START if a is None else a, END if b is None else b) for a, b in absent]
             options["bigrams"] = Bigrams.all(self.types) - {*ends}
         self.structure = Segments(max_length, **options)
-        template = Template.parse(TEMPLATE + "\nB:%x[0,0]" * of_transitions, "words")
+        lines = TEMPLATE + "\nB:%x[0,0]" * of_transitions
+        lines += "".join(f"\nU{i}:%x[0,0]" for i in range(4 * together))
+        template = Template.parse(lines, "words")
         self.facets = _facets if facets else _no_facets
         self.functions = functions
+        self.together = together
         self.pairs = pairs
         looking: list[Any] = [place, word, *([FeatureFunction(pair, end=True)] if pairs else [])]
         features = FeatureFunctions(looking, memory=0) if functions else template
@@ -135,6 +139,10 @@ class SegmentProblem:
             own[start, end] |= (
                 {"in words": 1.0} if x[start:end] in (["x"], ["y", "z"], ["z", "z", "x"]) else {}
             )
+        if self.together:
+            names = [
+                [*found, *(f"U{i}:{word}" for i in range(4))] for found, word in zip(names, x, strict=True)
+            ]
         if self.functions:
             names = [[] for _ in x]
 

@@ -388,6 +388,16 @@ FACET_KINDS = [
     )
 ]
 
+TOGETHER = [
+    {"n_labels": n_labels, "hard": hard, "soft": soft, "restrict": restrict, "partial": unknown}
+    for n_labels, hard, soft, restrict, unknown in (
+        (3, False, False, False, False),
+        (3, False, False, True, True),
+        (6, True, False, False, True),
+        (6, False, True, True, False),
+    )
+]
+
 SEGMENT_KINDS: list[dict[str, Any]] = [
     {"scheme": "bio"},
     {"scheme": "bio", "longest_weighted": 2, "partial": True},
@@ -414,6 +424,8 @@ SEGMENT_KINDS: list[dict[str, Any]] = [
     {"scheme": "plain", "max_length": 3, "functions": True, "pairs": True, "of_segments": True},
     {"scheme": "plain", "max_length": 3, "absent": (("A", "B"), ("C", None)), "restrict": True},
     {"scheme": "plain", "max_length": {"A": 1}, "longest_weighted": 2, "partial": True, "restrict": True},
+    {"scheme": "bio", "together": True},
+    {"scheme": "plain", "together": True, "max_length": 3, "partial": True, "restrict": True},
 ]
 
 LATTICE_KINDS: list[dict[str, Any]] = [
@@ -425,6 +437,10 @@ LATTICE_KINDS: list[dict[str, Any]] = [
 
 ROWS: dict[str, Callable[[], Trained]] = {
     **{f"chain, {_named(kind)}": partial(of_chain, kind) for kind in KINDS},
+    **{
+        f"chain, features together, {_named(kind)}": partial(of_chain, {**kind, "together": True})
+        for kind in TOGETHER
+    },
     "chain, every kind of feature": of_every_kind_of_feature,
     "chain, facets and every kind of feature": partial(of_every_kind_of_feature, with_facets=True),
     **{
@@ -435,6 +451,10 @@ ROWS: dict[str, Callable[[], Trained]] = {
     **{
         f"patterns, {_named(kind)}": partial(of_patterns, seed=seed, **kind)
         for seed, kind in enumerate(PatternCase.KINDS)
+    },
+    **{
+        f"patterns, {_named(kind)}": partial(of_patterns, seed=seed, **kind)
+        for seed, kind in enumerate([{"together": True}, {"together": True, "partly": True, "allowed": True}])
     },
     **{
         f"patterns with facets, {_named(kind)}": partial(of_patterns_with_facets, kind)

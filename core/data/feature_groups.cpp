@@ -1,0 +1,267 @@
+#include "data/feature_groups.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <ranges>
+#include <vector>
+
+#include "base/threads.hpp"
+#include "data/implied_features.hpp"
+#include "kernels/kernels.hpp"
+
+namespace crfkit {
+namespace {
+
+constexpr std::int64_t kPositionsPerTask = 4096, kTasksAtOnce = 64, kGroupsPerTask = 256, kListsPerTask = 256;
+using Set = ImpliedFeatures::Set;
+
+std::int64_t n_tasks(const ImpliedFeatures& implied) {
+    return (implied.n_positions() + kPositionsPerTask - 1) / kPositionsPerTask;
+}
+
+auto positions(const ImpliedFeatures& implied, std::int64_t task) {
+    return std::views::iota(task * kPositionsPerTask,
+                            std::min(implied.n_positions(), (task + 1) * kPositionsPerTask));
+}
+
+// The different sets of all positions: how often each occurs, and which of them are groups.
+class SetCounts {
+  public:
+    explicit SetCounts(std::size_t n_features) : last_of_(n_features, -1) {}
+
+    // Returns its number.
+    std::int32_t add(const Set& set) {
+        std::int32_t i = find(set);
+        if (i < 0) {
+            i = static_cast<std::int32_t>(counted_.size());
+            counted_.push_back({set, last_of_[set.anchor]});
+            last_of_[set.anchor] = i;
+        }
+        ++counted_[i].n;
+        return i;
+    }
+
+    // Numbers as groups the sets for which a row of their own pays; the most frequent first, so that
+    // their rows share the cache; these sets in that order.
+    std::vector<Set> choose(const ImpliedFeatures& implied) {
+        std::vector<Counted*> chosen;
+        for (Counted& counted : counted_)
+            if (implied.pays(counted.n, std::popcount(counted.set.members))) chosen.push_back(&counted);
+        std::stable_sort(chosen.begin(), chosen.end(),
+                         [](const Counted* a, const Counted* b) { return a->n > b->n; });
+        std::vector<Set> groups;
+        for (Counted* counted : chosen) {
+            counted->group = static_cast<std::int32_t>(groups.size());
+            groups.push_back(counted->set);
+        }
+        return groups;
+    }
+    const Set& set(std::int32_t i) const { return counted_[i].set; }
+    std::int32_t group(std::int32_t i) const { return counted_[i].group; }  // −1: none
+
+  private:
+    struct Counted {
+        Set set;
+        std::int32_t before;  // another set of the same anchor, or −1
+        std::int32_t n = 0, group = -1;
+    };
+    std::int32_t find(const Set& set) const {
+        std::int32_t i = last_of_[set.anchor];
+        while (i >= 0 && counted_[i].set.members != set.members) i = counted_[i].before;
+        return i;
+    }
+
+    std::vector<std::int32_t> last_of_;  // [features] the newest set with this anchor, or −1
+    std::vector<Counted> counted_;
+};
+
+struct PositionSets {
+    SetCounts counts;
+    std::vector<std::int64_t> ptr;  // [T + 1]
+    std::vector<std::int32_t> ids;  // numbers in `counts`
+};
+
+PositionSets find_sets(const ImpliedFeatures& implied, int n_threads) {
+    struct Found {
+        std::vector<Set> sets;
+        std::vector<std::int64_t> ends;  // of each position
+    };
+    PositionSets out{SetCounts(implied.marks().size()), {0}, {}};
+    std::vector<ImpliedFeatures::Marks> all_marks(static_cast<std::size_t>(std::max(1, n_threads)));
+    for (std::int64_t first = 0; first < n_tasks(implied); first += kTasksAtOnce) {
+        std::vector<Found> found(static_cast<std::size_t>(std::min(kTasksAtOnce, n_tasks(implied) - first)));
+        parallel_for(std::ssize(found), n_threads, [&](std::int64_t i, int worker) {
+            ImpliedFeatures::Marks& marks = all_marks[static_cast<std::size_t>(worker)];
+            if (marks.empty()) marks = implied.marks();
+            auto& [sets, ends] = found[i];
+            for (const std::int64_t t : positions(implied, first + i)) {
+                implied.add_sets(t, marks, sets);
+                ends.push_back(std::ssize(sets));
+            }
+        });
+        for (const auto& [sets, ends] : found) {
+            const std::int64_t before = out.ptr.back();
+            for (const Set& set : sets) out.ids.push_back(out.counts.add(set));
+            for (const std::int64_t end : ends) out.ptr.push_back(before + end);
+        }
+    }
+    return out;
+}
+
+// Lists of rows and single weights that are made from front to back.
+class ListWriter {
+  public:
+    explicit ListWriter(std::int64_t n_rows) : n_rows_(n_rows) {}
+
+    void add(std::int32_t feature) {
+        if (feature < n_rows_)
+            rows.push_back(feature);
+        else
+            entries.push_back(static_cast<std::int32_t>(feature - n_rows_));
+    }
+    void end_list() {
+        row_ends.push_back(static_cast<std::int64_t>(rows.size()));
+        entry_ends.push_back(static_cast<std::int64_t>(entries.size()));
+    }
+
+    std::vector<std::int32_t> rows, entries;
+    std::vector<std::int64_t> row_ends, entry_ends;
+
+  private:
+    std::int64_t n_rows_;
+};
+
+// The lists of several writers, one after the other.
+SplitFeatures join(const Layout& layout, std::vector<ListWriter>& parts, int n_threads) {
+    SplitFeatures out;
+    const auto n_parts = static_cast<std::int64_t>(parts.size());
+    std::vector<std::int64_t> list(parts.size() + 1, 0), row(list), entry(list);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        list[i + 1] = list[i] + std::ssize(parts[i].row_ends);
+        row[i + 1] = row[i] + std::ssize(parts[i].rows);
+        entry[i + 1] = entry[i] + std::ssize(parts[i].entries);
+    }
+    out.rows.ptr.resize(list.back() + 1);
+    out.entries.ptr.resize(list.back() + 1);
+    out.rows.ptr[0] = out.entries.ptr[0] = 0;
+    out.rows.ids.resize(row.back());
+    out.entries.ids.resize(entry.back());
+    out.entry_labels.resize(entry.back());
+    parallel_for(n_parts, n_threads, [&](std::int64_t i, int) {
+        ListWriter& part = parts[i];
+        std::copy(part.rows.begin(), part.rows.end(), out.rows.ids.begin() + row[i]);
+        std::copy(part.entries.begin(), part.entries.end(), out.entries.ids.begin() + entry[i]);
+        for (std::int64_t k = entry[i]; k < entry[i + 1]; ++k)
+            out.entry_labels[k] = layout.pair_labels[out.entries.ids[k]];
+        for (std::int64_t k = list[i]; k < list[i + 1]; ++k) {
+            out.rows.ptr[k + 1] = row[i] + part.row_ends[k - list[i]];
+            out.entries.ptr[k + 1] = entry[i] + part.entry_ends[k - list[i]];
+        }
+        part = ListWriter(0);
+    });
+    return out;
+}
+
+// What is active at each position, with the rows of groups in place of their members.
+SplitFeatures replace_groups(const Layout& layout, const ImpliedFeatures& implied, const PositionSets& sets,
+                             int n_threads) {
+    std::vector<ImpliedFeatures::Marks> all_marks(static_cast<std::size_t>(std::max(1, n_threads)));
+    std::vector<ListWriter> parts(static_cast<std::size_t>(n_tasks(implied)), ListWriter(implied.n_rows()));
+    parallel_for(n_tasks(implied), n_threads, [&](std::int64_t task, int worker) {
+        ImpliedFeatures::Marks& in_groups = all_marks[static_cast<std::size_t>(worker)];
+        if (in_groups.empty()) in_groups = implied.marks();
+        ListWriter& lists = parts[task];
+        for (const std::int64_t t : positions(implied, task)) {
+            const auto mark = static_cast<std::int32_t>(t + 1);
+            for (std::int64_t i = sets.ptr[t]; i < sets.ptr[t + 1]; ++i) {
+                const std::int32_t group = sets.counts.group(sets.ids[i]);
+                if (group < 0) continue;
+                implied.each(sets.counts.set(sets.ids[i]), [&](std::int32_t f) { in_groups[f] = mark; });
+                lists.rows.push_back(static_cast<std::int32_t>(implied.n_rows()) + group);
+            }
+            implied.each(t, [&](std::int32_t f) {
+                if (in_groups[f] != mark) lists.add(f);
+            });
+            lists.end_list();
+        }
+    });
+    return join(layout, parts, n_threads);
+}
+
+}  // namespace
+
+FeatureGroups::FeatureGroups(const Layout& layout, const Design& design, int n_threads)
+    : layout_(layout),
+      design_(design),
+      n_feature_rows_(static_cast<std::int64_t>(layout.row_features.size())) {
+    const bool valued = design.split.rows.values.size() + design.split.entries.values.size() > 0;
+    const auto n_pairs = static_cast<std::int64_t>(layout.pair_labels.size());
+    if (!design.is_split() || valued || n_feature_rows_ + n_pairs > INT32_MAX / 2) return;
+    const ImpliedFeatures implied(design.split, n_feature_rows_, n_pairs, n_threads);
+    PositionSets sets = find_sets(implied, n_threads);
+    const std::vector<Set> groups = sets.counts.choose(implied);
+    if (groups.empty()) return;
+    features_ = replace_groups(layout, implied, sets, n_threads);
+    std::vector<ListWriter> lists(1, ListWriter(n_feature_rows_));
+    for (const Set& set : groups) {
+        implied.each(set, [&](std::int32_t f) { lists[0].add(f); });
+        lists[0].end_list();
+    }
+    members_ = join(layout, lists, n_threads);
+    std::vector<std::int32_t> scratch(static_cast<std::size_t>(std::max(n_feature_rows_, n_pairs)), 0);
+    rows_ = invert(members_.rows, 0, n(), scratch);
+    entries_ = invert(members_.entries, 0, n(), scratch);
+    for (const std::int32_t pair : entries_.ids) entry_labels_.push_back(layout.pair_labels[pair]);
+}
+
+template <class Real>
+void FeatureGroups::add_up(const Real* weights, std::int32_t stride, Real* rows, int n_threads) const {
+    const Kernels<Real>& kernels = kernels_for<Real>(layout_.n_labels);
+    Buffer<Real> zeros;
+    zeros.assign(stride, 0);
+    parallel_for((n() + kGroupsPerTask - 1) / kGroupsPerTask, n_threads, [&](std::int64_t task, int) {
+        const std::int64_t first = task * kGroupsPerTask;
+        const PositionFeatures<Real> members{members_.rows.ptr.data() + first,
+                                             members_.rows.ids.data(),
+                                             nullptr,
+                                             members_.entries.ptr.data() + first,
+                                             members_.entries.ids.data(),
+                                             members_.entry_labels.data(),
+                                             nullptr,
+                                             rows,
+                                             weights};
+        kernels.score_positions(members, std::min(kGroupsPerTask, n() - first), stride, zeros.data(),
+                                rows + (n_feature_rows_ + first) * stride);
+    });
+}
+
+void FeatureGroups::share_out(std::int32_t stride, double* sums, double* out, int n_threads) const {
+    const Kernels<double>& kernels = kernels_for<double>(layout_.n_labels);
+    const double* groups = sums + n_feature_rows_ * stride;
+    const std::int64_t n_row_tasks = (rows_.n() + kListsPerTask - 1) / kListsPerTask,
+                       n_entry_tasks = (entries_.n() + kListsPerTask - 1) / kListsPerTask;
+    parallel_for(n_row_tasks + n_entry_tasks, n_threads, [&](std::int64_t task, int) {
+        const bool of_rows = task < n_row_tasks;
+        const Inverted& lists = of_rows ? rows_ : entries_;
+        const std::int64_t first = (of_rows ? task : task - n_row_tasks) * kListsPerTask,
+                           last = std::min(lists.n(), first + kListsPerTask);
+        const PositionLists<double> positions{lists.ptr.data(), lists.positions.data(), nullptr};
+        if (of_rows)
+            kernels.sum_rows(positions, first, last, lists.ids.data(), groups, stride, sums);
+        else
+            kernels.sum_entries(positions, first, last, lists.ids.data(), entry_labels_.data(), groups,
+                                stride, out);
+    });
+}
+
+void FeatureGroups::move_to(ScratchMemory& memory) {
+    features_.move_to(memory);
+    members_.move_to(memory);
+    rows_.move_to(memory);
+    entries_.move_to(memory);
+}
+
+template void FeatureGroups::add_up(const float*, std::int32_t, float*, int) const;
+template void FeatureGroups::add_up(const double*, std::int32_t, double*, int) const;
+
+}  // namespace crfkit
