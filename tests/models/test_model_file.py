@@ -258,6 +258,14 @@ def test_an_unwritable_path_is_refused_before_any_work(tmp_path: Path, name: str
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.parametrize("name", ["x" * 255, "字" * 85, "é" * 127])
+def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path, name: str) -> None:
+    check_writable(tmp_path / name)
+    with replacing(tmp_path / name) as stream:
+        stream.write(b"new")
+    assert os.listdir(tmp_path) == [name]
+
+
 def test_looking_whether_a_path_is_writable_leaves_no_trace(tmp_path: Path) -> None:
     check_writable(tmp_path / "m.crf")
     (tmp_path / "old.crf").write_bytes(b"old")

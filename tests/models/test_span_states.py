@@ -20,6 +20,7 @@ from tests.oracles.span_states import Weights, fits, spans_of, valid_sequences, 
 
 LABELS = ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
 STATES = ["B-LOC", "S-LOC", "B-PER", "S-PER", "I-LOC", "E-LOC", "I-PER", "E-PER", "O"]
+BACK = {state: {"S": "B", "E": "I"}[state[0]] + state[1:] for state in STATES if state[0] in "SE"}
 Data = tuple[list[list[list[str]]], list[list[str]]]
 
 
@@ -274,6 +275,23 @@ def test_bigrams_of_labels_are_those_of_their_states() -> None:
         CRF(Chain(bigrams=pairs), span_states="iobes").fit(X, y)
     same = CRF(Chain(bigrams="bio"), span_states="iobes").fit(X, y)
     np.testing.assert_array_equal(same.weights_, CRF(span_states="iobes").fit(X, y).weights_)
+
+
+def test_bigrams_are_extended_by_pairs_of_labels(tmp_path: Path) -> None:
+    """A pair that is seen allows all pairs of its states, so that a file, which names pairs of labels, keeps them."""
+    X, y = corpus()
+    crf = CRF(Chain(bigrams=Bigrams([("O", "O")]), unseen="extend"), span_states="iobes").fit(X[:8], y[:8])
+    seen = Bigrams.observed(y[:8]) | Bigrams([("O", "O")])
+    found = crf.structure_.chain.bigrams
+    expected = Bigrams.where(lambda a, b: (BACK.get(a, a), BACK.get(b, b)) in seen, STATES)
+    assert found == expected & Bigrams.scheme("iobes", STATES)
+    crf.save(tmp_path / "m.crf")
+    copy = load(tmp_path / "m.crf")
+    assert copy.structure_ == crf.structure_
+    for one in (copy, crf):
+        one.partial_fit(X[8:], y[8:])
+    assert copy.structure_ == crf.structure_
+    np.testing.assert_array_equal(copy.weights_, crf.weights_)
 
 
 def test_observed_bigrams_are_valid_ones() -> None:

@@ -19,7 +19,7 @@ from crfkit.errors import InputError, UnwritableFileError
 if sys.platform != "win32":  # where a file that is open cannot be removed or renamed anyway
     import fcntl
 
-_LONGEST = 80  # characters of the file's name that its drafts have too
+_LONGEST = 200  # bytes of the file's name that its drafts have too; names have 255 at most
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -86,7 +86,7 @@ class _Draft:
     def _make(self) -> None:
         """An empty file, locked by this process."""
         while True:
-            path = self.target.with_name(f".{self.target.name[:_LONGEST]}.{os.urandom(6).hex()}.part")
+            path = self.target.with_name(f".{_shorten(self.target.name)}.{os.urandom(6).hex()}.part")
             self.path = path
             self.stream = path.open("xb")
             _lock(self.stream)
@@ -119,7 +119,7 @@ class _Draft:
 
 def _remove_abandoned(target: Path) -> None:
     """Removes the drafts of a file whose writers are gone."""
-    form = re.compile(rf"\.{re.escape(target.name[:_LONGEST])}\.[0-9a-f]{{12}}\.part")
+    form = re.compile(rf"\.{re.escape(_shorten(target.name))}\.[0-9a-f]{{12}}\.part")
     with suppress(OSError):  # a folder that cannot be listed; a draft of somebody else
         for path in [path for path in target.parent.iterdir() if form.fullmatch(path.name)]:
             if sys.platform == "win32":
@@ -129,6 +129,12 @@ def _remove_abandoned(target: Path) -> None:
             with suppress(OSError), path.open("rb") as stream:
                 if _lock(stream):
                     path.unlink()
+
+
+def _shorten(name: str) -> str:
+    while len(os.fsencode(name)) > _LONGEST:
+        name = name[:-1]
+    return name
 
 
 def _lock(stream: IO[bytes]) -> bool:

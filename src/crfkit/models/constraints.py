@@ -48,7 +48,7 @@ def bind_chain(
     if structure.bigrams is None and labels.bigrams is None:
         return structure, np.zeros(0, np.int64)
     outputs, possible = _outputs(annotation, allowed, ptr, len(labels))
-    structure = _chain_of_states(structure, labels, outputs)
+    structure = _chain_of_states(structure, labels, outputs, also)
     try:
         chain = structure.bind(labels.classes, outputs, possible=possible, also=also)
     except ValueError as error:
@@ -58,30 +58,40 @@ def bind_chain(
     return chain, np.array(skipped, dtype=np.int64)
 
 
-def _chain_of_states(structure: Chain, labels: Labels, outputs: Sequence[Int32s | AllowedLabels]) -> Chain:
-    """A chain of labels as that of their states, which has valid pairs alone; where labels are states, as it is."""
+def _chain_of_states(
+    structure: Chain, labels: Labels, outputs: Sequence[Int32s | AllowedLabels], also: Bigrams | None
+) -> Chain:
+    """A chain of labels as that of their states, which has valid pairs alone; where labels are states, as it is.
+
+    Bigrams that training data extend are those of labels: a pair of labels that is seen allows all pairs of their states.
+    """
     valid, asked = labels.bigrams, structure.bigrams
     if valid is None:
         return structure
-    observed = asked == OBSERVED or structure.unseen == "extend"
-    seen = observe_bigrams(labels.classes, outputs) & valid if observed else Bigrams()
+    extends = structure.unseen == "extend"
+    unseen = "error" if extends else structure.unseen
     if asked is None:
-        bigrams = valid
-    elif asked == OBSERVED:
-        bigrams = seen
-    else:
-        bigrams = _bigrams_of_states(asked, labels) & valid | seen
-    return replace(
-        structure, bigrams=bigrams, unseen="error" if structure.unseen == "extend" else structure.unseen
-    )
+        return replace(structure, bigrams=valid, unseen=unseen)
+    seen = observe_bigrams(labels.classes, outputs) & valid if asked == OBSERVED or extends else Bigrams()
+    if asked == OBSERVED:
+        return replace(structure, bigrams=seen, unseen=unseen)
+    pairs = Bigrams.scheme(asked, labels.written.classes) if isinstance(asked, str) else asked
+    if extends:
+        pairs |= _bigrams_of_labels(seen if also is None else seen | also, labels)
+    bigrams = _bigrams_of_states(pairs, labels) & valid
+    return replace(structure, bigrams=bigrams, unseen=unseen)
 
 
-def _bigrams_of_states(asked: Bigrams | str, labels: Labels) -> Bigrams:
+def _bigrams_of_states(pairs: Bigrams, labels: Labels) -> Bigrams:
     """Pairs of labels as those of all their states."""
-    if isinstance(asked, str):
-        asked = Bigrams.scheme(asked, labels.written.classes)
     name = {START: START, END: END} | dict(zip(labels.classes, labels.names, strict=True))
-    return Bigrams.where(lambda before, after: (name[before], name[after]) in asked, labels.classes)
+    return Bigrams.where(lambda before, after: (name[before], name[after]) in pairs, labels.classes)
+
+
+def _bigrams_of_labels(bigrams: Bigrams, labels: Labels) -> Bigrams:
+    """Pairs of states as those of their labels."""
+    name = {START: START, END: END} | dict(zip(labels.classes, labels.names, strict=True))
+    return Bigrams((name[before], name[after]) for before, after in bigrams)
 
 
 def warn_of_skipped(n_skipped: int, n_sequences: int, *, stacklevel: int) -> None:
@@ -244,8 +254,7 @@ def asked_bigrams(labels: Labels, ids: tuple[Int32s, Int32s] | None, asked: obje
         return trained_bigrams(labels, ids)
     if asked is None:
         return None
-    name = {START: START, END: END} | dict(zip(labels.classes, labels.names, strict=True))
-    return Bigrams((name[before], name[after]) for before, after in Bigrams.from_ids(labels.classes, *ids))
+    return _bigrams_of_labels(Bigrams.from_ids(labels.classes, *ids), labels)
 
 
 def trained_chain(structure: Chain, labels: Labels, ids: tuple[Int32s, Int32s] | None) -> Chain:
