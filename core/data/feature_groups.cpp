@@ -56,7 +56,6 @@ class SetCounts {
         }
         return groups;
     }
-    const Set& set(std::int32_t i) const { return counted_[i].set; }
     std::int32_t group(std::int32_t i) const { return counted_[i].group; }  // −1: none
 
   private:
@@ -108,84 +107,93 @@ PositionSets find_sets(const ImpliedFeatures& implied, int n_threads) {
     return out;
 }
 
-// Lists of rows and single weights that are made from front to back.
-class ListWriter {
-  public:
-    explicit ListWriter(std::int64_t n_rows) : n_rows_(n_rows) {}
-
-    void add(std::int32_t feature) {
-        if (feature < n_rows_)
-            rows.push_back(feature);
-        else
-            entries.push_back(static_cast<std::int32_t>(feature - n_rows_));
-    }
-    void end_list() {
-        row_ends.push_back(static_cast<std::int64_t>(rows.size()));
-        entry_ends.push_back(static_cast<std::int64_t>(entries.size()));
-    }
-
-    std::vector<std::int32_t> rows, entries;
-    std::vector<std::int64_t> row_ends, entry_ends;
-
-  private:
-    std::int64_t n_rows_;
-};
-
-// The lists of several writers, one after the other.
-SplitFeatures join(const Layout& layout, std::vector<ListWriter>& parts, int n_threads) {
-    SplitFeatures out;
-    const auto n_parts = static_cast<std::int64_t>(parts.size());
-    std::vector<std::int64_t> list(parts.size() + 1, 0), row(list), entry(list);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        list[i + 1] = list[i] + std::ssize(parts[i].row_ends);
-        row[i + 1] = row[i] + std::ssize(parts[i].rows);
-        entry[i + 1] = entry[i] + std::ssize(parts[i].entries);
-    }
-    out.rows.ptr.resize(list.back() + 1);
-    out.entries.ptr.resize(list.back() + 1);
-    out.rows.ptr[0] = out.entries.ptr[0] = 0;
-    out.rows.ids.resize(row.back());
-    out.entries.ids.resize(entry.back());
-    out.entry_labels.resize(entry.back());
-    parallel_for(n_parts, n_threads, [&](std::int64_t i, int) {
-        ListWriter& part = parts[i];
-        std::copy(part.rows.begin(), part.rows.end(), out.rows.ids.begin() + row[i]);
-        std::copy(part.entries.begin(), part.entries.end(), out.entries.ids.begin() + entry[i]);
-        for (std::int64_t k = entry[i]; k < entry[i + 1]; ++k)
-            out.entry_labels[k] = layout.pair_labels[out.entries.ids[k]];
-        for (std::int64_t k = list[i]; k < list[i + 1]; ++k) {
-            out.rows.ptr[k + 1] = row[i] + part.row_ends[k - list[i]];
-            out.entries.ptr[k + 1] = entry[i] + part.entry_ends[k - list[i]];
-        }
-        part = ListWriter(0);
-    });
-    return out;
+template <class Number>
+void copy_to(Buffer<Number>& to, const std::vector<Number>& from) {
+    to.resize(std::ssize(from));
+    std::copy(from.begin(), from.end(), to.begin());
 }
 
+void label_entries(const Layout& layout, SplitFeatures& features) {
+    features.entry_labels.resize(features.entries.ids.size());
+    for (std::int64_t i = 0; i < features.entries.ids.size(); ++i)
+        features.entry_labels[i] = layout.pair_labels[features.entries.ids[i]];
+}
+
+// The rows and single weights of each group.
+SplitFeatures list_members(const Layout& layout, const ImpliedFeatures& implied,
+                           const std::vector<Set>& groups) {
+    std::vector<std::int64_t> row_ptr{0}, entry_ptr{0};
+    std::vector<std::int32_t> rows, entries;
+    for (const Set& group : groups) {
+        implied.each(group, [&](std::int32_t f) {
+            if (f < implied.n_rows())
+                rows.push_back(f);
+            else
+                entries.push_back(static_cast<std::int32_t>(f - implied.n_rows()));
+        });
+        row_ptr.push_back(std::ssize(rows));
+        entry_ptr.push_back(std::ssize(entries));
+    }
+    SplitFeatures members;
+    copy_to(members.rows.ptr, row_ptr);
+    copy_to(members.rows.ids, rows);
+    copy_to(members.entries.ptr, entry_ptr);
+    copy_to(members.entries.ids, entries);
+    label_entries(layout, members);
+    return members;
+}
+
+std::int64_t length(const ActiveIds& lists, std::int64_t i) { return lists.ptr[i + 1] - lists.ptr[i]; }
+
 // What is active at each position, with the rows of groups in place of their members.
-SplitFeatures replace_groups(const Layout& layout, const ImpliedFeatures& implied, const PositionSets& sets,
-                             int n_threads) {
+SplitFeatures replace_members(const Layout& layout, const SplitFeatures& all, const ImpliedFeatures& implied,
+                              const PositionSets& sets, const SplitFeatures& members, int n_threads) {
+    const std::int64_t n = implied.n_positions();
+    const auto each_group = [&](std::int64_t t, const auto& function) {
+        for (std::int64_t i = sets.ptr[t]; i < sets.ptr[t + 1]; ++i)
+            if (const std::int32_t group = sets.counts.group(sets.ids[i]); group >= 0) function(group);
+    };
+    SplitFeatures out;
+    out.rows.ptr.assign(n + 1, 0);
+    out.entries.ptr.assign(n + 1, 0);
+    for (std::int64_t t = 0; t < n; ++t) {
+        std::int64_t rows = length(all.rows, t), entries = length(all.entries, t);
+        each_group(t, [&](std::int32_t group) {
+            rows -= length(members.rows, group) - 1;
+            entries -= length(members.entries, group);
+        });
+        out.rows.ptr[t + 1] = out.rows.ptr[t] + rows;
+        out.entries.ptr[t + 1] = out.entries.ptr[t] + entries;
+    }
+    out.rows.ids.resize(out.rows.ptr[n]);
+    out.entries.ids.resize(out.entries.ptr[n]);
+    const auto n_rows = static_cast<std::int32_t>(implied.n_rows());
     std::vector<ImpliedFeatures::Marks> all_marks(static_cast<std::size_t>(std::max(1, n_threads)));
-    std::vector<ListWriter> parts(static_cast<std::size_t>(n_tasks(implied)), ListWriter(implied.n_rows()));
     parallel_for(n_tasks(implied), n_threads, [&](std::int64_t task, int worker) {
         ImpliedFeatures::Marks& in_groups = all_marks[static_cast<std::size_t>(worker)];
         if (in_groups.empty()) in_groups = implied.marks();
-        ListWriter& lists = parts[task];
         for (const std::int64_t t : positions(implied, task)) {
             const auto mark = static_cast<std::int32_t>(t + 1);
-            for (std::int64_t i = sets.ptr[t]; i < sets.ptr[t + 1]; ++i) {
-                const std::int32_t group = sets.counts.group(sets.ids[i]);
-                if (group < 0) continue;
-                implied.each(sets.counts.set(sets.ids[i]), [&](std::int32_t f) { in_groups[f] = mark; });
-                lists.rows.push_back(static_cast<std::int32_t>(implied.n_rows()) + group);
-            }
-            implied.each(t, [&](std::int32_t f) {
-                if (in_groups[f] != mark) lists.add(f);
+            std::int32_t* row = out.rows.ids.data() + out.rows.ptr[t];
+            std::int32_t* entry = out.entries.ids.data() + out.entries.ptr[t];
+            each_group(t, [&](std::int32_t group) {
+                for (std::int64_t i = members.rows.ptr[group]; i < members.rows.ptr[group + 1]; ++i)
+                    in_groups[members.rows.ids[i]] = mark;
+                for (std::int64_t i = members.entries.ptr[group]; i < members.entries.ptr[group + 1]; ++i)
+                    in_groups[n_rows + members.entries.ids[i]] = mark;
+                *row++ = n_rows + group;
             });
-            lists.end_list();
+            implied.each(t, [&](std::int32_t f) {
+                if (in_groups[f] == mark) return;
+                if (f < n_rows)
+                    *row++ = f;
+                else
+                    *entry++ = f - n_rows;
+            });
         }
     });
-    return join(layout, parts, n_threads);
+    label_entries(layout, out);
+    return out;
 }
 
 }  // namespace
@@ -201,13 +209,8 @@ FeatureGroups::FeatureGroups(const Layout& layout, const Design& design, int n_t
     PositionSets sets = find_sets(implied, n_threads);
     const std::vector<Set> groups = sets.counts.choose(implied);
     if (groups.empty()) return;
-    features_ = replace_groups(layout, implied, sets, n_threads);
-    std::vector<ListWriter> lists(1, ListWriter(n_feature_rows_));
-    for (const Set& set : groups) {
-        implied.each(set, [&](std::int32_t f) { lists[0].add(f); });
-        lists[0].end_list();
-    }
-    members_ = join(layout, lists, n_threads);
+    members_ = list_members(layout, implied, groups);
+    features_ = replace_members(layout, design.split, implied, sets, members_, n_threads);
     std::vector<std::int32_t> scratch(static_cast<std::size_t>(std::max(n_feature_rows_, n_pairs)), 0);
     rows_ = invert(members_.rows, 0, n(), scratch);
     entries_ = invert(members_.entries, 0, n(), scratch);
