@@ -210,7 +210,7 @@ def written(sequences: Sequence[Sequence[Sequence[str]]]) -> io.BytesIO:
     return io.BytesIO("\n\n".join("\n".join(map("\t".join, rows)) for rows in sequences).encode())
 
 
-@pytest.mark.parametrize("name", ["names", "chunks", "morphology"])
+@pytest.mark.parametrize("name", ["names", "chunks", "morphology", "references"])
 @pytest.mark.parametrize("n_threads", [2, 7])
 def test_ids_do_not_depend_on_the_number_of_threads_nor_on_the_form_of_the_rows(
     name: str, n_threads: int

@@ -96,7 +96,9 @@ def train(
     help="FILE has CRFsuite's form: a label and the attributes of one word a line, between tabs.",
 )
 @click.option(
-    "--features", metavar="PRESET", help="Ready-made features: names, pos, chunks, morphology or addresses."
+    "--features",
+    metavar="PRESET",
+    help="Ready-made features: names, pos, chunks, morphology, addresses or references.",
 )
 @click.option("--allow-unknown", is_flag=True, help="Count labels that only the dev file has as errors.")
 @click.option(

@@ -1,4 +1,4 @@
-"""Ready-made templates for five common tasks: print one, edit it, and use it as a template of your own."""
+"""Ready-made templates for six common tasks: print one, edit it, and use it as a template of your own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from types import MappingProxyType
@@ -217,8 +217,52 @@ end|stripped=%outside[3,0]|%stripped[0,0]
 B
 """
 
+_BESIDE = (-2, -1, 1, 2)
+_AROUND = (-4, -3, *_BESIDE, 3, 4)
+
+_REFERENCES = f"""\
+# Fields of bibliographic references; column 0: the token (a word, a number or one mark of punctuation).
+bias=1
+word=%x[0,0]
+lower=%lower[0,0]
+{_each("lower[N]=%lower[N,0]", _BESIDE)}
+
+# How the token begins and ends.
+{_each("prefixN=%prefix[0,0,N]", range(1, 5))}
+{_each("suffixN=%lower_suffix[0,0,N]", range(1, 5))}
+
+# Years, pages, initials, punctuation: digits, capitals and lengths, here and around.
+digits=%digits[0,0]
+{_each("digits[N]=%digits[N,0]", _BESIDE)}
+length=%length[0,0]
+shape=%shape[0,0]
+short_shape=%short_shape[0,0]
+{_each("short_shape[N]=%short_shape[N,0]", _AROUND)}
+short_shape[-1]|short_shape=%short_shape[-1,0]|%short_shape[0,0]
+short_shape|short_shape[1]=%short_shape[0,0]|%short_shape[1,0]
+short_shape[-1]|short_shape|short_shape[1]=%short_shape[-1,0]|%short_shape[0,0]|%short_shape[1,0]
+short_shapes_before=%short_shape[-3,0]|%short_shape[-2,0]|%short_shape[-1,0]|%short_shape[0,0]
+short_shapes_after=%short_shape[0,0]|%short_shape[1,0]|%short_shape[2,0]|%short_shape[3,0]
+lower[-1]|short_shape=%lower[-1,0]|%short_shape[0,0]
+short_shape|lower[1]=%short_shape[0,0]|%lower[1,0]
+
+# Which tokens stand before and after, wherever: lines with one name make one feature.
+{_each("before=%digits[N,0]", range(-10, 0))}
+{_each("after=%digits[N,0]", range(1, 11))}
+
+# Arcs between labels.
+B
+"""
+
 PRESETS: Mapping[str, str] = MappingProxyType(
-    {"names": _NAMES, "pos": _POS, "chunks": _CHUNKS, "morphology": _MORPHOLOGY, "addresses": _ADDRESSES}
+    {
+        "names": _NAMES,
+        "pos": _POS,
+        "chunks": _CHUNKS,
+        "morphology": _MORPHOLOGY,
+        "addresses": _ADDRESSES,
+        "references": _REFERENCES,
+    }
 )
 """The text of each preset, in the language of templates."""
 

@@ -71,8 +71,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         semi-Markov chain; `Lattice(…)`: inputs are `WordLattice`s, outputs paths of their arcs; or a structure of your own,
         a `crfkit.structures.GraphStructure`
     features : None: a position is a dict, a list of strings or a row of numbers. The name of a preset ("names", "pos",
-        "chunks", "morphology", "addresses"), a `Template` or its text: a position is a word or a tuple of columns.
-        `FeatureFunctions`: any object.
+        "chunks", "morphology", "addresses", "references"), a `Template` or its text: a position is a word or a tuple of
+        columns. `FeatureFunctions`: any object.
     optimizer : `LBFGS(max_iterations=…, tolerance=…)`, `TRON(…)`, `Newton(…)` and `SAG(…)` for the minimum,
         `SGD(max_iterations=…, rate=…)` and `AdaGrad(…)` for good weights after few passes, `AveragedPerceptron(…)`,
         `PassiveAggressive(…)` and `AROW(…)` for a tagger in seconds (without penalties), the name of one ("lbfgs",

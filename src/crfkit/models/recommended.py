@@ -53,6 +53,7 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "margin": 4.0,
             }
         ),
+        "references": MappingProxyType({"l2": {"default": 0.5, "before": 3.0, "after": 3.0}}),
     }
 )
 """The parameters that presets bring along, where they are not the standard ones."""
