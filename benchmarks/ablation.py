@@ -296,6 +296,8 @@ EXTRAS = {
     "suffix2|lower[1]=%lower_suffix[0,0,2]|%lower[1,0]\n"
     "lower[-1]|suffix3=%lower[-1,0]|%lower_suffix[0,0,3]\n"
     "suffix3|lower[1]=%lower_suffix[0,0,3]|%lower[1,0]\n",
+    "lists": "list=%x[0,1]\nlist[-1]=%x[-1,1]\nlist[1]=%x[1,1]\nlist[-1]|list=%x[-1,1]|%x[0,1]\n"
+    "list|list[1]=%x[0,1]|%x[1,1]\nlists=%x[0,1]|%x[0,2]\n",  # columns of benchmarks.rival_usaddress
     "suffix22": "suffix2[-1]|suffix2=%lower_suffix[-1,0,2]|%lower_suffix[0,0,2]\n"
     "suffix2|suffix2[1]=%lower_suffix[0,0,2]|%lower_suffix[1,0,2]\n",
     "suffix_1": "".join(_affixes("lower_suffix", row, (2, 3)) for row in (-1, 1)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from typing import Any
 
 FOLDER_VARIABLE = "CRFKIT_RIVALS"
 SETTINGS = {"c1": 0.1, "c2": 0.01, "feature.minfreq": 0}  # of parserator 0.6.9
+
+NOT_LISTED = "-"
 
 Words = Sequence[Sequence[str]]
 
@@ -30,6 +33,22 @@ def find_rival(package: str) -> ModuleType | None:
         return importlib.import_module(package)
     except ImportError:
         return None
+
+
+def list_columns(package: ModuleType, words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Rows of a word and of what the lists of the package say about it, which its own features read too.
+
+    usaddress lists directions and kinds of roads; probablepeople how often a name is a first one, and one of women.
+    """
+    return [(word, *_look_up(package, re.sub(r"\W", "", word))) for word in words]
+
+
+def _look_up(package: ModuleType, word: str) -> tuple[str, ...]:
+    if hasattr(package, "ratios"):
+        first, female = package.ratios.get(word.upper()), package.gender_names.get(word.lower())
+        return tuple(NOT_LISTED if share is None else f"{share:.1f}" for share in (first, female))
+    lists = {"direction": package.DIRECTIONS, "kind": package.STREET_NAMES}
+    return tuple(name if word.lower() in found else NOT_LISTED for name, found in lists.items())
 
 
 class Rival:

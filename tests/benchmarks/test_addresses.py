@@ -3,9 +3,11 @@
 import io
 import tarfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from benchmarks.labelled_strings import FILES, FOLDER_VARIABLE, LabelledString, leave_out, parse_strings
+from benchmarks.rival_usaddress import list_columns
 
 from benchmarks import addresses, labelled_strings
 
@@ -69,11 +71,43 @@ def test_it_reads_source_distributions(
     assert [string.words[0] for string in strings] == [str(k) for k in range(11)]
     assert [string.words[0] for string in addresses.held_back("addresses")] == ["11", "12", "13"]
     assert len(addresses.development("persons+companies")) == 24
-    for options in ([], ["--add", "states"], ["--parts"], ["--speed"], ["--test"]):
+    for options in ([], ["--add", "states:3"], ["--parts"], ["--speed"], ["--test"]):
         addresses.main([*options, "--quick", "--corpus", "addresses", "names", "addresses l2=0.5"])
         found = capsys.readouterr().out
         assert "| names |" in found or "| names | addresses l2=0.5 |" in found
+    with pytest.raises(SystemExit):
+        addresses.main(["--add", "nothing"])
+    assert "expected one of addresses, messiest" in capsys.readouterr().err
     labelled_strings.read_strings.cache_clear()
+
+
+def test_lists_are_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_addresses = ModuleType("usaddress")
+    vars(of_addresses).update(DIRECTIONS={"ne"}, STREET_NAMES={"rd"})
+    assert list_columns(of_addresses, ["N.E.", "Mill", "Rd,"]) == [
+        ("N.E.", "direction", "-"),
+        ("Mill", "-", "-"),
+        ("Rd,", "-", "kind"),
+    ]
+    of_names = ModuleType("probablepeople")
+    vars(of_names).update(ratios={"ANN": 0.96, "SMITH": 0}, gender_names={"ann": 1.0})
+    assert list_columns(of_names, ["Ann", "Smith,", "X"]) == [
+        ("Ann", "1.0", "1.0"),
+        ("Smith,", "0.0", "-"),
+        ("X", "-", "-"),
+    ]
+    monkeypatch.setattr(addresses, "find_rival", lambda package: of_names)
+    model = addresses.make_model("addresses +lists", "persons")
+    assert model is not None
+    strings = [
+        LabelledString(words, ("GivenName", "Surname"))
+        for words in (("Ann", "X"), ("Y", "Smith"), ("Ann", "Smith"))
+    ]
+    single = [LabelledString(("Ann",), ("GivenName",)), LabelledString(("Smith",), ("Surname",))]
+    assert addresses.answer(addresses.train(model, strings), single).cells() == ["100.00", "100.00"]
+    monkeypatch.setattr(addresses, "find_rival", lambda package: None)
+    assert addresses.make_model("addresses +lists", "persons") is None
+    assert addresses.make_model("rival", "persons") is None
 
 
 def test_every_string_is_answered_by_a_model_that_has_not_seen_it() -> None:

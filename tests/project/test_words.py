@@ -72,6 +72,8 @@ ALLOWED = {  # (word, path or folder): why it may stand there
     },
     ("book", "src/crfkit/cli/demo_data"): "a sentence of sample data",
     ("street", "docs/addresses.md"): "a part of an address",
+    ("street", "benchmarks/rival_usaddress.py"): "a list of usaddress",
+    ("street", "tests/benchmarks/test_addresses.py"): "a list of usaddress",
     **{
         ("site", place): "pages for a browser, and the command that builds them"
         for place in ("tests/project/test_site.py", "CONTRIBUTING.md", "README.md", "docs/architecture.md")
