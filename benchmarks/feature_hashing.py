@@ -38,7 +38,9 @@ HEAD = (
 def measure(train: list[Any], held_out: list[Any], bits: int | None, options: Any, folder: Path) -> list[str]:
     """The row of a model."""
     optimizer = LBFGS(max_iterations=options.iterations)
-    crf: CRF[str] = CRF(features="chunks", hash_bits=bits, optimizer=optimizer, n_threads=options.threads)
+    crf: CRF[str] = CRF(
+        features="chunks", span_states=False, hash_bits=bits, optimizer=optimizer, n_threads=options.threads
+    )
     cpu = time.process_time()
     crf.fit([x for x, _ in train], [y for _, y in train])
     cpu = time.process_time() - cpu

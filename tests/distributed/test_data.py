@@ -140,6 +140,19 @@ def test_models_that_look_at_the_sequences(client: Any, files: list[Path]) -> No
     assert together.weights_.tobytes() == alone.weights_.tobytes()
 
 
+def test_states_of_span_labels(client: Any, tmp_path: Path) -> None:
+    """What the files of all workers hold decides: labels of BIO have states, those of IOB1 have none."""
+    settings: dict[str, Any] = {"features": "chunks", "optimizer": OPTIMIZER}
+    for first, states in (("B", "iobes"), ("I", None)):
+        paths = []
+        for name, begins in (("one", "B"), ("two", first)):
+            paths.append(tmp_path / name)
+            paths[-1].write_text(f"a {begins}-X\nb I-X\nc O\n\n" * 9 + "a B-X\na B-X\n\n", encoding="utf-8")
+        together = fit(client, CRF(**settings), paths, shard_size=9)
+        assert together.span_states_ == states
+        assert together.weights_.tobytes() == CRF(**settings).fit(paths, shard_size=9).weights_.tobytes()
+
+
 @pytest.mark.parametrize("own", [{"tag_dictionary": True}, {"margin": 1.5}], ids=str)
 def test_tag_dictionaries_and_margins(
     client: Any, files: list[Path], tmp_path: Path, own: dict[str, Any]

@@ -20,7 +20,7 @@ from tests.cli.commands import run
 
 X = [["bona", "puella"], ["bonus", "servus"], ["bonam", "puellam"], ["bonum", "servum"]]
 y = [["a-sfn", "n-sfn"], ["a-smn", "n-smn"], ["a-sfa", "n-sfa"], ["a-sma", "n-sma"]]
-ABSENT = {"facets", "tag_dictionary"}  # parameters that False leaves out
+ABSENT = {"facets", "tag_dictionary", "span_states"}  # parameters that False leaves out
 
 
 @pytest.mark.parametrize("features", [None, *PRESETS])
@@ -182,15 +182,16 @@ def test_parts_of_labels_by_their_places() -> None:
 
 @pytest.mark.parametrize("trained", [False, True])
 def test_pickles_of_versions_with_fewer_parameters(trained: bool) -> None:
-    """What they did not know is standard: Viterbi, and no margin."""
-    crf = CRF(features="names", l2=0.5)
+    """What they did not know is standard: Viterbi, no margin, no span states."""
+    crf = CRF(features="names", l2=0.5, span_states="auto")
     if trained:
         crf.fit([["in", "Bonn"]], [["O", "B-LOC"]])
     state = crf.__getstate__()
-    for name in ("decode", "margin"):
+    for name in ("decode", "margin", "span_states"):
         del state["params"][name]
     again: CRF = CRF.__new__(CRF)
     again.__setstate__(state)
     expected = crf.get_params(deep=False) | {"decode": "auto" if trained else "viterbi", "margin": 0.0}
+    expected["span_states"] = "auto" if trained else None
     assert repr(again.get_params(deep=False)) == repr(expected)
     assert again.fit([["in", "Bonn"]], [["O", "B-LOC"]]).predict([["in", "Bonn"]]) == [["O", "B-LOC"]]

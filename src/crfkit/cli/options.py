@@ -43,8 +43,9 @@ decode_option = click.option(
 )
 states_option = click.option(
     "--span-states",
-    type=click.Choice(("iobes", "none")),
-    help="For labels in BIO: weights of their own for first, inside, last and single positions of spans.  [default: none]",
+    type=click.Choice(("iobes", AUTO, "none")),
+    help="For labels in BIO: weights of their own for first, inside, last and single positions of spans; auto: where the "
+    "labels are such.  [default: the preset's, else none]",
 )
 l1_option = click.option("--l1", default=0.0, show_default=True, help="Strength of the penalty l1·|w|.")
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crfkit.arrays import Float64s, Int32s, Int64s, offsets
+from crfkit.arrays import Bools, Float64s, Int32s, Int64s, offsets
 from crfkit.errors import LabelError
 from crfkit.features.dataset import Annotation
 from crfkit.features.endings import distinct
@@ -42,7 +42,7 @@ class StateLabels(Labels):
     """The S states of L labels of BIO; the id of a state is its place in `classes`, `written` are the labels."""
 
     def __init__(self, written: Labels) -> None:
-        if find_scheme(written.classes) != SCHEME:
+        if not self.are_for(written):
             raise LabelError(
                 f"span states are for labels of spans in BIO, such as B-PER, I-PER and O; the labels are "
                 f"{shorten(list(written.classes))}"
@@ -67,6 +67,11 @@ class StateLabels(Labels):
         for s, label in enumerate(self.names):
             self._array[s] = label
         self._read_places([place.role for place in places], [place.type for place in places])
+
+    @staticmethod
+    def are_for(written: Labels) -> bool:
+        """Whether labels are those of BIO."""
+        return find_scheme(written.classes) == SCHEME
 
     def _read_places(self, roles: Sequence[str], types: Sequence[str]) -> None:
         """Tables by the ids of labels; their last entry is that of an unknown label, −1."""
@@ -126,15 +131,26 @@ class StateLabels(Labels):
 
     # ---- from labels to states
 
+    def count_beginnings(self, annotation: Annotation, ptr: Int64s) -> tuple[int, int]:
+        """How many spans of an annotation of labels begin with B-X, as in BIO, and how many with I-X."""
+        ids = annotation.labels
+        begins = self._begins_inside(ids, ptr)
+        return int(np.count_nonzero((ids >= 0) & (self._first[ids] == ids))), int(np.count_nonzero(begins))
+
     def read_spans(self, annotation: Annotation, ptr: Int64s) -> Annotation:
         """An annotation of labels, with B-X for each I-X that begins a span: sequence n has positions ptr[n]:ptr[n + 1]."""
         ids = annotation.labels
-        before = np.concatenate([[_OUTSIDE], self._type[ids[:-1]]])[: len(ids)]
-        before[ptr[:-1][ptr[:-1] < len(ids)]] = _OUTSIDE
-        begins = self._inside[ids] & (before != _UNKNOWN) & (before != self._type[ids])
+        begins = self._begins_inside(ids, ptr)
         if not begins.any():
             return annotation
         return annotation._replace(labels=np.where(begins, self._first[ids], ids))
+
+    def _begins_inside(self, ids: Int32s, ptr: Int64s) -> Bools:
+        """Where [T] an I-X begins a span."""
+        before = np.concatenate([[_OUTSIDE], self._type[ids[:-1]]])[: len(ids)]
+        before[ptr[:-1][ptr[:-1] < len(ids)]] = _OUTSIDE
+        begins: Bools = self._inside[ids] & (before != _UNKNOWN) & (before != self._type[ids])
+        return begins
 
     def to_states(self, annotation: Annotation, ptr: Int64s) -> Annotation:
         """The states of an annotation of labels; a set where the next label, which decides, is not known."""

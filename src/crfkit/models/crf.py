@@ -105,6 +105,8 @@ class CRF(SequenceModel[Label], Generic[Label]):
         and probabilities are calibrated. `costs` of `fit` take its place; mistake-driven optimizers do not use it.
     span_states : "iobes": labels are those of spans in BIO (B-PER, I-PER, O), and first, inside, last and single positions
         of spans have weights of their own. All answers are in the labels as given, and all predicted label sequences valid.
+        "auto": so where the labels of the training data are those of BIO, not of IOB1, and nothing else is in the way
+        (facets, patterns). None and False: labels have weights.
 
     Attributes
     ----------

@@ -41,6 +41,7 @@ RECOMMENDED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "names": MappingProxyType({"l2": {"default": 1.0, "character": 0.1}, "decode": AUTO}),
         "addresses": MappingProxyType({"l2": 0.3}),
+        "chunks": MappingProxyType({"span_states": AUTO}),
         "morphology": MappingProxyType(
             {
                 "structure": Chain(bigrams="observed", unseen="soft"),

@@ -95,7 +95,7 @@ class CRFSettings:
     hash_bits: int | None = None
     decode: str = DEFAULT_DECODING
     margin: float = 0.0
-    span_states: str | bool | None = None
+    span_states: str | bool | None = None  # "auto": where the labels are BIO
 
     def check(self) -> None:
         """Refuse parameters that no CRF can be trained with. The strengths l1 and l2 are checked block by block later."""

@@ -145,7 +145,7 @@ def dictionary_from_json(settings: dict[str, Any], dictionary: TagDictionary | N
 def states_from_json(settings: dict[str, Any]) -> str | None:
     """The parameter `span_states`; files that do not say so are of models without."""
     value = settings.get("span_states")
-    if value not in (None, IOBES):
+    if value not in (None, IOBES, AUTO):
         raise FileFormatError(f"its setting span_states is {str(value)[:40]!r}")
     return value
 

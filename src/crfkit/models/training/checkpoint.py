@@ -193,6 +193,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {  # of parameters; the others are num
     "facets": _facets_text,
     "graph_template": by_code,
     "margin": lambda margin: repr(margin or 0.0),
+    "span_states": lambda asked: repr(asked or None),
 }
 
 

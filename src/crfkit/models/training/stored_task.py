@@ -36,13 +36,14 @@ from crfkit.models.checks import check_dev
 from crfkit.models.constraints import bind_chain
 from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
 from crfkit.models.settings import CRFSettings, check_used, features_from_json, find_template
+from crfkit.models.span_states import choose_states
 from crfkit.models.training.crf_task import EncodedChains, EncodedSequences, MakeLoss, here
 from crfkit.models.training.data_warnings import warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint
 from crfkit.models.training.map_union import join_maps
 from crfkit.models.training.sharded_data import Shard, ShardedData
 from crfkit.models.training.train import Plan
-from crfkit.models.training.training_set import FeatureCounts, build_feature_map, find_labels
+from crfkit.models.training.training_set import FeatureCounts, build_feature_map
 from crfkit.models.warning_types import UnsavableModel
 from crfkit.objective import Loss, Objective, stored_loss
 from crfkit.structures import AllowedLabels, Bigrams, Chain
@@ -275,7 +276,10 @@ def _check_resources(dataset: EncodedDataset, settings: CRFSettings) -> None:
 def _read_labels(dataset: EncodedDataset, settings: CRFSettings) -> tuple[StoredData, Labels]:
     """The labels of all shards, and the shards with those that their words may have."""
     written = Labels.from_json(dataset.labels)
-    labels = find_labels(written, settings)
+    complete = settings.kind.complete_labels(settings.structure, written)
+    labels = choose_states(
+        complete, settings, None, lambda states: StoredData(dataset).map(partial(_count_beginnings, states))
+    )
     states = labels if isinstance(labels, StateLabels) else None
     if len(labels.written) != len(written):
         missing = [label for label in labels.written.classes if not written.ids_of(label)]
@@ -293,6 +297,10 @@ def _read_labels(dataset: EncodedDataset, settings: CRFSettings) -> tuple[Stored
         asked = counts.to_dictionary(words, labels.written, column, **TagDictionary.options(asked))
     known = DictionaryWords.find(asked.bind_labels(labels.written.classes), words)
     return StoredData(dataset, ShardReading(known, states)), labels
+
+
+def _count_beginnings(states: StateLabels, shard: Shard) -> tuple[int, int]:
+    return states.count_beginnings(shard.annotation, shard.dataset.sequence_ptr)
 
 
 def _count_words(n_labels: int, name: str, arrays: dict[str, Any]) -> WordCounts:

@@ -12,14 +12,12 @@ from crfkit.arrays import Bools
 from crfkit.data import MAX_LABELS
 from crfkit.errors import ArgumentError, LabelError
 from crfkit.features import (
-    IOBES,
     Annotation,
     Dataset,
     Encoder,
     Facets,
     FeatureMap,
     Labels,
-    StateLabels,
     TagDictionary,
     Template,
     check_lists,
@@ -30,6 +28,7 @@ from crfkit.features import (
 from crfkit.models.chain_model import ChainModel
 from crfkit.models.constraints import bind_chain, check_gold, find_labels_gone, without_labels
 from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
+from crfkit.models.span_states import choose_states
 from crfkit.models.training.warm_start import widen
 from crfkit.structures import Bigrams, Chain
 
@@ -90,8 +89,12 @@ def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> Trai
     encoder, dataset = kind.encode_training(X, settings, template, potentials)
     ptr = dataset.sequence_ptr
     gold = check_lists(y, ptr)
-    labels = find_labels(_find_written(gold, base), settings, base)
-    annotation = labels.read_spans(labels.written.encode(gold, np.diff(ptr)), ptr)
+    written = settings.kind.complete_labels(settings.structure, _find_written(gold, base))
+    annotation = written.encode(gold, np.diff(ptr))
+    labels = choose_states(written, settings, base, lambda states: [states.count_beginnings(annotation, ptr)])
+    if labels.written is not written:  # it has other labels too, and other ids
+        annotation = labels.written.encode(gold, np.diff(ptr))
+    annotation = labels.read_spans(annotation, ptr)
     constraints = encode_allowed(allowed, labels.written, np.diff(ptr))
     check_gold(annotation, constraints, labels.written, ptr)
     dictionary = _find_dictionary(settings, X, gold, labels.written, base)
@@ -118,13 +121,6 @@ def learn_sequences(kind: type[FeaturePotentials], given: TrainingInput) -> Trai
     data = TrainingData(X, dataset, annotation)
     learned, data = kind.learn(Learning(encoder, feature_map, labels, settings, data, potentials, n_threads))
     return TrainingSet(settings.kind.model(labels, settings.chain, learned, dictionary), data, kept)
-
-
-def find_labels(written: Labels, settings: "CRFSettings", base: ChainModel | None = None) -> Labels:
-    """The labels of a model of data with these, with the states that the settings, or else a base, ask for."""
-    written = settings.kind.complete_labels(settings.structure, written)
-    has_states = settings.span_states == IOBES if base is None else isinstance(base.labels, StateLabels)
-    return StateLabels(written) if has_states else written
 
 
 def _find_written(gold: list[Any], base: ChainModel | None) -> Labels:
