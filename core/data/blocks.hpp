@@ -93,4 +93,19 @@ struct BlockSizes {
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, const FeatureGroups& groups,
                                    BlockUse use, int n_threads);
 
+// What passes over a data set need: both are there, or neither where the work was interrupted.
+struct GroupedBlocks {
+    GroupedBlocks(const Layout& layout, const Design& design, BlockUse use, int n_threads)
+        : groups(layout, design, n_threads),
+          blocks(cut_into_blocks(layout, design, groups, use, n_threads)) {}
+
+    void move_to(ScratchMemory& memory) {
+        groups.move_to(memory);
+        for (Block& block : blocks) block.move_to(memory);
+    }
+
+    FeatureGroups groups;
+    std::vector<Block> blocks;
+};
+
 }  // namespace crfkit

@@ -44,11 +44,9 @@ class DenseLoss final : public ChainLoss<DenseLoss> {
 
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
-        if (!groups_) {
-            groups_.emplace(*layout_, *design_, n_threads);
-            blocks_ = cut_into_blocks(*layout_, *design_, *groups_, block_use(), n_threads);
-        }
-        return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, *groups_, blocks_);
+        if (!grouped_) grouped_.emplace(*layout_, *design_, block_use(), n_threads);
+        return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, grouped_->groups,
+                                                 grouped_->blocks);
     }
     const SequenceSource& sequences() override {
         if (!sequences_) sequences_ = std::make_unique<ChainSequences>(*layout_, *design_, gold_, n_threads);
@@ -59,15 +57,13 @@ class DenseLoss final : public ChainLoss<DenseLoss> {
     }
     bool move_to(ScratchMemory& memory) override {
         design_->move_to(memory);
-        if (groups_) groups_->move_to(memory);
-        for (Block& block : blocks_) block.move_to(memory);
+        if (grouped_) grouped_->move_to(memory);
         if (sequences_) static_cast<ChainSequences&>(*sequences_).move_to(memory);
         return memory.store();
     }
 
   private:
-    std::optional<FeatureGroups> groups_;  // both from the first question about the whole data set on
-    std::vector<Block> blocks_;
+    std::optional<GroupedBlocks> grouped_;  // from the first question about the whole data set on
 };
 
 // Few candidate labels at a position, or labels with facets: each sequence is a lattice.

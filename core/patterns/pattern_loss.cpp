@@ -34,13 +34,11 @@ class PatternLoss final : public TwoPrecisions<PatternLoss> {
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
         if (!batches_) {
-            groups_.emplace(*trellises_->layout, *trellises_->design, n_threads);
-            blocks_ = cut_into_blocks(*trellises_->layout, *trellises_->design, *groups_,
-                                      BlockUse::one_by_one, n_threads);
-            batches_ = std::make_unique<PatternBatches>(*trellises_, gold_, blocks_);
+            grouped_.emplace(*trellises_->layout, *trellises_->design, BlockUse::one_by_one, n_threads);
+            batches_ = std::make_unique<PatternBatches>(*trellises_, gold_, grouped_->blocks);
         }
-        return std::make_unique<PatternEvaluator<Real>>(*trellises_, gold_, *groups_, blocks_, *batches_,
-                                                        n_weights);
+        return std::make_unique<PatternEvaluator<Real>>(*trellises_, gold_, grouped_->groups,
+                                                        grouped_->blocks, *batches_, n_weights);
     }
 
   private:
@@ -48,8 +46,7 @@ class PatternLoss final : public TwoPrecisions<PatternLoss> {
     Annotation gold_;
     TrellisParts parts_;
     PartSequences sequences_;
-    std::optional<FeatureGroups> groups_;
-    std::vector<Block> blocks_;
+    std::optional<GroupedBlocks> grouped_;
     std::unique_ptr<PatternBatches> batches_;  // from the first question about the whole data set on
 };
 

@@ -24,12 +24,9 @@ class SegmentLoss final : public TwoPrecisions<SegmentLoss> {
 
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
-        if (!groups_) {
-            groups_.emplace(*data_->layout, *data_->design, n_threads);
-            blocks_ = cut_into_blocks(*data_->layout, *data_->design, *groups_, block_use(), n_threads);
-        }
-        return std::make_unique<SegmentEvaluator<Real>>(*data_, gold_, arcs_, *groups_, blocks_, parts_,
-                                                        *source_);
+        if (!grouped_) grouped_.emplace(*data_->layout, *data_->design, block_use(), n_threads);
+        return std::make_unique<SegmentEvaluator<Real>>(*data_, gold_, arcs_, grouped_->groups,
+                                                        grouped_->blocks, parts_, *source_);
     }
     const SequenceSource& sequences() override { return parts_.sequences(); }
     std::unique_ptr<Mistakes> mistakes(const double* w) override { return parts_.mistakes(w); }
@@ -40,8 +37,7 @@ class SegmentLoss final : public TwoPrecisions<SegmentLoss> {
     ArcModel arcs_;
     std::shared_ptr<const SegmentParts> source_;
     PartLoss parts_;
-    std::optional<FeatureGroups> groups_;  // both from the first question about the whole data set on
-    std::vector<Block> blocks_;
+    std::optional<GroupedBlocks> grouped_;  // from the first question about the whole data set on
 };
 
 }  // namespace
