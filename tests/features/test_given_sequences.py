@@ -83,6 +83,17 @@ def said(ask: Any, *arguments: Any, **settings: Any) -> str:
         (("The", "dog"), f"sequence 0 is the string 'The', expected a list of words or rows; {WRAP}"),
         (["The dog"], f"sequence 0 is the string 'The dog', expected a list of words or rows; {SPLIT}"),
         ("The dog", "X is the string 'The dog', expected a list of sequences; split a text into words first: [X.split()]"),
+        (
+            ["李明在北京"],
+            "sequence 0 is the string '李明在北京', expected a list of words or rows; "
+            "split texts into characters or words first: [list(text) for text in X]",
+        ),
+        (
+            "กรุงเทพ",
+            "X is the string 'กรุงเทพ', expected a list of sequences; "
+            "split a text into characters or words first: [list(X)]",
+        ),
+        (["李明", "在"], f"sequence 0 is the string '李明', expected a list of words or rows; {WRAP}"),
         ([["The"], None], "sequence 1 is None, expected a list of words or rows"),
         ([{"The"}], f"sequence 0 is {{'The'}} (set), expected a list of words or rows; a set has no order; {WRAP}"),
         ([{"w": "The"}], f"sequence 0 is {{'w': 'The'}} (dict), expected a list of words or rows; {WRAP}"),

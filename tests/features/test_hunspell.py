@@ -224,6 +224,7 @@ def test_fields_and_encodings(dictionary: Path) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore::crfkit.models.UnusedEntries")
 def test_tag_dictionaries(dictionary: Path) -> None:
     mapping = {"po:noun": "N", "po:noun is:plural": "NS", "po:verb is:past": ["VD", "VN"], "po:verb": "V"}
     tags = TagDictionary.from_hunspell(dictionary, mapping)

@@ -62,6 +62,7 @@ def test_what_a_user_allows_goes_before_the_dictionary() -> None:
     assert crf.predict([["ὁ", "λόγος"]], allowed=[[{"v1--"}, None]]) == [["v1--", "nsmn"]]
 
 
+@pytest.mark.filterwarnings("ignore::crfkit.models.UnusedEntries")
 def test_labels_of_the_training_data_are_added_to_a_lexicon() -> None:
     lexicon = TagDictionary.from_lexicon({"ὁ": ["lsmn"], "λόγος": ["zzzz"], "λόγον": ["nsfa"]})
     crf = trained(tag_dictionary=lexicon)

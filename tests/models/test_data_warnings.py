@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from crfkit import CRF, Parser, Segments, load
+from crfkit import CRF, Lexicon, Parser, Segments, TagDictionary, load
 from crfkit.data import Sentence, is_conllu, read_columns, read_conllu
 from crfkit.errors import FileFormatError
-from crfkit.models import MissingColumns, UninformativeData, UnreadColumns
+from crfkit.features import encode_pairs
+from crfkit.models import MissingColumns, UninformativeData, UnreadColumns, UnusedEntries
 from crfkit.models.files.loading import from_bytes
 from crfkit.models.training.data_warnings import filled_shares, warn_of_missing_columns
 from tests.cli.commands import complaint, run
@@ -74,6 +75,53 @@ def test_columns_that_segments_read() -> None:
 
 def _no_feature(x: Any, start: int, end: int) -> None:
     """It may read any column."""
+
+
+TITLES = [list("王伟总经理"), list("总经理王伟")]
+TITLE_TAGS = [["B-P", "I-P", "B-T", "I-T", "I-T"], ["B-T", "I-T", "I-T", "B-P", "I-P"]]
+
+
+@pytest.mark.parametrize(
+    "features", ["names", "U:%x[0,0]\ntitle=%in[0,0,titles]", "a=%x[0,0]\nb=%in[-1,0,titles]"]
+)
+def test_lexicon_without_an_entry_in_the_data(features: str) -> None:
+    with pytest.warns(
+        UnusedEntries, match="the training data have no entry of the lexicon 'titles': "
+    ) as found:
+        CRF(features=features, resources={"titles": Lexicon.build(["总经理"])}).fit(TITLES, TITLE_TAGS)
+    assert found[0].filename == __file__
+    CRF(features=features, resources={"titles": Lexicon.build(["总经理", "a b"], split=list)}).fit(
+        TITLES, TITLE_TAGS
+    )
+
+
+def test_lexicon_of_lists_and_rare_entries() -> None:
+    lists = Lexicon.build({"title": ["总经理"], "city": ["上海"]}, split=list)
+    CRF(features="names", resources={"titles": lists}).fit(TITLES, TITLE_TAGS)
+    with pytest.warns(UnusedEntries, match="'titles' that was seen at 3 positions or more: "):
+        CRF(features="names", resources={"titles": lists}, min_count=3).fit(TITLES, TITLE_TAGS)
+
+
+def test_lexicon_whose_states_stand_in_pairs_alone() -> None:
+    features = "a=%x[0,0]\nb=%in[0,0,titles]/%x[1,0]"
+    CRF(features=features, resources={"titles": Lexicon.build(["总经理"])}).fit(TITLES, TITLE_TAGS)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_tag_dictionary_with_labels_of_another_tag_set(stored: bool, tmp_path: Path) -> None:
+    words, tags = [["a", "b", "c"]] * 3, [["x", "y", "x"]] * 3
+    known = TagDictionary.from_data(words, tags)
+    strange = TagDictionary.from_lexicon({"a": ["x", "N;SG"], "d": ["N;PL"], "e": ["N;PL", "V"]})
+    data: Any = (words, tags)
+    if stored:
+        pairs = zip(words, tags, strict=True)
+        data = (encode_pairs(pairs, tmp_path / "data", features="pos", word_column=0),)
+    features = None if stored else "pos"
+    with pytest.warns(
+        UnusedEntries, match="2 of 5 words of the tag dictionary have no label .* 'd' with 'N;PL'"
+    ):
+        CRF(features=features, tag_dictionary=known.join(strange)).fit(*data)
+    CRF(features=features, tag_dictionary=known).fit(*data)
 
 
 @pytest.mark.usefixtures("column_files")

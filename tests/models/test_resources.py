@@ -146,8 +146,10 @@ def test_errors() -> None:
         trained(resources={**RESOURCES, "towns": CITIES})
     with pytest.raises(ArgumentError, match="but features is no template"):
         CRF(resources={"cities": CITIES}).fit([[["a"]]], [["A"]])
-    with pytest.raises(ArgumentError, match=r"resources\['cities'\] is of type str"):
+    with pytest.raises(ArgumentError, match=r"resources\['cities'\] is of type str.*Lexicon\.read\(path"):
         trained(resources={"cities": "cities.txt"})
+    with pytest.raises(ArgumentError, match=r"is of type list.*Lexicon\.build\(entries"):
+        trained(resources={"cities": ["Rome"]})
     with pytest.raises(ArgumentError, match="the name 'my cities'"):
         trained(resources={"my cities": CITIES})
     with pytest.raises(FeatureError, match="features:1: the lexicon 'cities' has no list 'town'"):

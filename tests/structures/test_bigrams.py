@@ -185,9 +185,10 @@ def test_letters_without_types_and_without_outside() -> None:
         (
             "bio",
             ["O", "B-PER", "E-PER"],
-            "The label 'E-PER' is none of the scheme bio: expected O, B-type, I-type",
+            r"The label 'E-PER' is none of the scheme bio: expected O, B-type, I-type\. The labels are those of iobes\.",
         ),
-        ("bio", ["NOUN"], "The label 'NOUN' is none"),
+        ("bio", ["NOUN"], "The label 'NOUN' is none.* Labels without these letters have no scheme"),
+        ("bmes", ["O", "I-A", "B-A"], r"The label 'I-A' is none.* The labels are those of bio\."),
         ("bio", ["PER-B"], "The label 'PER-B' is none"),
         ("bilou", [3], "The label 3 is none of the scheme bilou: expected O, B-type, I-type, L-type, U-type"),
         ("xyz", ["O"], "Unknown scheme of span labels 'xyz', expected one of bio, iob2, iob1"),

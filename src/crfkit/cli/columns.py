@@ -213,8 +213,8 @@ def examples_for_model(
         if as_trained and n == 0 and found == 1 and _BLANK.search(sequence.rows[0][0]):
             raise InputError(
                 f"{sequence.place(0)}: the columns of the training file were separated by "
-                f"{_name_separator(trained_separator)}, and this row has none but blanks; say with --separator "
-                "what separates its columns"
+                f"{_name_separator(trained_separator)}, and this row has none but blanks; "
+                "expected one word a line, or --separator, which says what separates its columns"
             )
         if found == n_inputs + 1:
             yield _split(sequence, label_column % found)

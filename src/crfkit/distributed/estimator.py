@@ -121,5 +121,6 @@ def check_optimizer(optimizer: Any) -> None:
         return
     able = ", ".join(sorted(kind.__name__ for kind in OPTIMIZERS.values() if kind.needs <= WHOLE))
     raise UnsupportedError(
-        f"{kind.__name__} takes steps along single sequences, which a cluster does not; these work: {able}"
+        f"{kind.__name__} takes steps along single sequences, which a cluster does not; these work: {able} "
+        "(such as optimizer=crfkit.LBFGS(); on the command line --optimizer lbfgs)"
     )

@@ -72,7 +72,8 @@ class DatasetWriter:
             found = EncodedDataset(self.folder)
             if found.head.get("plan") != json.loads(json.dumps(self.plan)):
                 raise ArgumentError(
-                    f"{self.folder}: there is another data set already, choose another folder"
+                    f"{self.folder}: there is another data set already, of other files or with other features or options; "
+                    "choose another folder, or delete this one"
                 )
             yield found
             return

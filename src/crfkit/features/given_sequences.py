@@ -3,6 +3,7 @@
 pandas and its kin are recognised by their protocols and never imported.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ WRAP = "X is a list of sequences: write [X] for a single one"
 LIST_OF_POSITIONS = "a list of positions"
 LIST_OF_ROWS = "a list of words or rows"
 _PLAIN = (list, tuple, np.ndarray)
+# letters of Thai and Lao, kana, Han
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
+_LONGEST_WORD = 4  # letters of such a script that are still taken for a word
 _SHOWN = 8  # columns of a table that a message names
 
 
@@ -52,6 +56,8 @@ def unusable_sequence(n: int, sequence: Any, expected: str) -> FeatureError:
     advice = ""
     if isinstance(sequence, str) and len(sequence.split()) > 1:
         advice = "; split texts into words first: [text.split() for text in X]"
+    elif isinstance(sequence, str) and _is_unspaced(sequence):
+        advice = "; split texts into characters or words first: [list(text) for text in X]"
     elif isinstance(sequence, set | frozenset):
         advice = f"; a set has no order; {WRAP}"
     elif isinstance(sequence, str | Mapping | np.ndarray):
@@ -90,9 +96,16 @@ def is_sparse(value: Any) -> bool:
 def _advice_for_all(X: Any, one_sequence: bool) -> str:
     if isinstance(X, str) and len(X.split()) > 1:
         return "; split a text into words first: [X.split()]"
+    if isinstance(X, str) and _is_unspaced(X):
+        return "; split a text into characters or words first: [list(X)]"
     if isinstance(X, np.ndarray) and X.dtype.kind == "U":
         return "; write list(X) where each row is a sequence, [X] where all rows are one"
     return f"; {WRAP}" if one_sequence else ""
+
+
+def _is_unspaced(text: str) -> bool:
+    """Whether this is more than a word of a script that has no spaces: of Chinese, Japanese or Thai."""
+    return len(_UNSPACED.findall(text)) > _LONGEST_WORD
 
 
 def _is_table(kind: type) -> bool:

@@ -44,8 +44,8 @@ class StateLabels(Labels):
     def __init__(self, written: Labels) -> None:
         if not self.are_for(written):
             raise LabelError(
-                f"span states are for labels of spans in BIO, such as B-PER, I-PER and O; the labels are "
-                f"{shorten(list(written.classes))}"
+                f"span states are for labels of spans in BIO, such as B-PER, I-PER and O; the labels are those of "
+                f"{find_scheme(written.classes)}: {shorten(list(written.classes))}; leave span_states out for these"
             )
         written = _with_beginnings(written)
         places = [label_place(SCHEME, label) for label in written.classes]

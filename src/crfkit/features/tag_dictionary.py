@@ -12,7 +12,7 @@ Words are compared in lower case. Shapes: V words, E endings, L labels, T positi
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -303,6 +303,15 @@ class TagDictionary:
             related = related.renumber(np.array([ids.get(label, -1) for label in self.classes], np.int32))
         lists_of = offsets(counts), new[new >= 0][order]
         return TagDictionary(tuple(classes), self.words, self.endings, *lists_of, self.column, related)
+
+    def words_without(self, labels: Collection[Hashable]) -> list[str]:
+        """The words that have labels, but none of these."""
+        known = set(labels)
+        is_known = np.array([label in known for label in self.classes], np.bool_)
+        counts = np.diff(self.ptr)
+        lists = np.repeat(np.arange(len(counts)), counts)
+        n_known = np.bincount(lists[is_known[self.labels]], minlength=len(counts))
+        return [word for v, word in enumerate(self.words) if counts[v] and not n_known[v]]
 
     def join(self, other: "TagDictionary") -> "TagDictionary":
         """A dictionary that allows a word, or an ending, the labels that either one does.

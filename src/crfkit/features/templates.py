@@ -51,6 +51,7 @@ from crfkit.features.knowledge.macros import (
     find_lexicon,
     look_up,
     parse_lookup,
+    resource_name,
 )
 from crfkit.features.template_functions import FUNCTIONS
 
@@ -204,6 +205,20 @@ class Template(ResourceReader):
         for vector in self._program.vectors:
             found.setdefault(Lookup("vector", vector.resource), f"{self.source}:{vector.number}")
         return found
+
+    def find_unmatched_lexicons(self, names: _core.Vocabulary) -> list[str]:
+        """The lexicons whose states are none of these names of features, on any line that has a state alone."""
+        matched: dict[str, bool] = {}
+        for line in self._program.lines:
+            if len(line.macros) != 1 or line.tail:
+                continue
+            [macro] = line.macros
+            argument = self._program.transforms[macro.transform].argument
+            if isinstance(argument, Lookup) and argument.macro == "in":
+                name = resource_name(argument, self.resources)
+                found = any(macro.literal + state in names for state in "BIES")
+                matched[name] = matched.get(name, False) or found
+        return [name for name, found in matched.items() if not found]
 
     def lexicon(self, index: int) -> tuple[_core.LexiconTable, int] | None:
         """The lexicon that transform `index` matches, and the number of the list (−1: all); None for any other transform."""

@@ -47,7 +47,12 @@ from crfkit.models.potentials import FeaturePotentials
 from crfkit.models.recommended import scale_strengths
 from crfkit.models.scores import position_scores, score_nbest
 from crfkit.models.training.checkpoint import Checkpoint, CheckpointError, CheckpointMismatchError
-from crfkit.models.training.data_warnings import MissingColumns, UninformativeData, UnreadColumns
+from crfkit.models.training.data_warnings import (
+    MissingColumns,
+    UninformativeData,
+    UnreadColumns,
+    UnusedEntries,
+)
 from crfkit.models.training.endings import ConvergenceWarning
 from crfkit.models.training.interruption import Terminated, Termination, postpone_signals, terminable
 from crfkit.models.training.merged_objective import MergedObjective, choose_objective
@@ -117,6 +122,7 @@ __all__ = [
     "UnknownLabels",
     "UnreadColumns",
     "UnsavableModel",
+    "UnusedEntries",
     "UnusedStart",
     "Word",
     "WordSegmenter",

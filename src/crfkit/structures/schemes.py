@@ -53,10 +53,24 @@ def scheme_rule(name: str, labels: Sequence[Hashable], start: Hashable, end: Has
     scheme = name.lower() if isinstance(name, str) else name
     if scheme not in SCHEMES:
         raise ArgumentError(f"Unknown scheme of span labels {name!r}, expected one of {', '.join(SCHEMES)}.")
-    places: dict[Hashable, Place] = {label: label_place(scheme, label) for label in labels}
+    places: dict[Hashable, Place] = dict(zip(labels, label_places(scheme, labels), strict=True))
     places[start] = places[end] = _OUTSIDE
     follows = {"bio": _bio, "iob2": _bio, "iob1": _iob1}.get(scheme, _closed)
     return lambda before, after: follows(places[before], places[after])
+
+
+def label_places(scheme: str, labels: Sequence[Hashable]) -> list[Place]:
+    """The roles of labels; an error names the scheme that all of them are of, if there is one."""
+    try:
+        return [label_place(scheme, label) for label in labels]
+    except LabelError as error:
+        found = find_scheme(labels)
+        advice = (
+            "Labels without these letters have no scheme."
+            if found == PLAIN
+            else f"The labels are those of {found}."
+        )
+        raise LabelError(f"{error} {advice}") from None
 
 
 def label_place(scheme: str, label: Hashable) -> Place:

@@ -22,7 +22,7 @@ from crfkit.counts import check_count
 from crfkit.errors import ArgumentError, LabelError
 from crfkit.structures.bigrams import Bigrams
 from crfkit.structures.chain import OBSERVED, Chain
-from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_place
+from crfkit.structures.schemes import PLAIN, SCHEMES, find_scheme, label_places
 
 SegmentFeature = Callable[[Any, int, int], Any]
 """A function of (x, start, end) that gives names of features, or {name: value}."""
@@ -253,7 +253,7 @@ def _plain_types(labels: Sequence[Hashable]) -> SegmentTypes:
 
 def _scheme_types(scheme: str, labels: Sequence[Hashable]) -> SegmentTypes:
     """The types by the roles B I E S of their labels. A scheme without E and S writes I and B for them."""
-    places = [label_place(scheme, label) for label in labels]
+    places = label_places(scheme, labels)
     names = tuple(sorted({("O" if role == "O" else kind, role == "O") for role, kind in places}))
     if ("O", False) in names and ("O", True) in names:
         label = next(

@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit.arrays import Bools, Int32s
 from crfkit.errors import ArgumentError, LabelError
-from crfkit.structures.schemes import PLAIN, SCHEMES, Place, find_scheme, label_place
+from crfkit.structures.schemes import PLAIN, SCHEMES, Place, find_scheme, label_places
 
 Threshold = float | Literal["auto"] | None
 """The least probability of a span; None: there is none."""
@@ -58,7 +58,7 @@ class SpanLabels:
         the scheme, where only some have the form of one, and where there are none but O.
         """
         name = _detected(labels) if scheme is None else _checked(scheme)
-        places = [_plain(label) if name == PLAIN else label_place(name, label) for label in labels]
+        places = [_plain(label) for label in labels] if name == PLAIN else label_places(name, labels)
         inside = {found.type for found in places if found.role != "O"}
         if not inside:
             raise LabelError("the model has no labels of spans, only 'O'")

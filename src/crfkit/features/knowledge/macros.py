@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -163,8 +164,14 @@ def check_resources(resources: object) -> dict[str, Resource | MissingResource]:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ArgumentError(f"resources has the name {name!r}, expected letters, digits and _")
         if not isinstance(resource, Resource | MissingResource):
+            advice = ""
+            if isinstance(resource, str | os.PathLike):
+                advice = "; crfkit.Lexicon.read(path) reads a list of entries from a text file"
+            elif isinstance(resource, list | tuple | set | frozenset):
+                advice = "; crfkit.Lexicon.build(entries) makes a lexicon of a list"
             raise ArgumentError(
-                f"resources[{name!r}] is of type {type(resource).__name__}, expected a Lexicon, Clusters or WordVectors"
+                f"resources[{name!r}] is of type {type(resource).__name__}, expected a Lexicon, Clusters or "
+                f"WordVectors{advice}"
             )
     return dict(resources)
 

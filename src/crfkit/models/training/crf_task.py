@@ -30,7 +30,7 @@ from crfkit.models.constraints import warn_of_skipped, without_labels
 from crfkit.models.decoding import find_decoding
 from crfkit.models.potentials import FeaturePotentials, TrainingData
 from crfkit.models.settings import CRFSettings
-from crfkit.models.training.data_warnings import warn_of_training_data
+from crfkit.models.training.data_warnings import warn_of_tag_dictionary, warn_of_training_data
 from crfkit.models.training.dev_score import make_dev_score
 from crfkit.models.training.fingerprint import Fingerprint, NoFingerprintError
 from crfkit.models.training.merged_objective import choose_objective
@@ -109,6 +109,7 @@ class CRFTask:
         if reason := found.model.find_unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=5)
         warn_of_training_data(found.model, settings.least_count(1), stacklevel=5)
+        warn_of_tag_dictionary(settings.tag_dictionary, found.model.labels.written.classes, stacklevel=5)
         kept = found.kept
         if not kept.all():
             warn_of_skipped(int(np.count_nonzero(~kept)), len(kept), stacklevel=5)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from crfkit.data import Sentence
 from crfkit.errors import FileFormatError
+from crfkit.features import TagDictionary, Template
 
 if TYPE_CHECKING:
     from crfkit.models.chain_model import ChainModel
 
 _COLUMNS = {"lemma": "lemmas", "upos": "UPOS tags", "xpos": "XPOS tags", "feats": "features (FEATS)"}
+_STRANGE = 0.1  # of the words of a tag dictionary; from here on, a warning
+_SHOWN = 3  # labels of a word that a warning names
 _CHANCE = 1e-3  # that the words of an input lack a column by accident; below it, a warning
 
 FilledShares = dict[str, float]  # column of CoNLL-U → the share of words that have something in it
@@ -25,6 +28,10 @@ class UnreadColumns(UserWarning):
     """The rows of the input have columns that no feature reads."""
 
 
+class UnusedEntries(UserWarning):
+    """A lexicon, or a tag dictionary, has entries or labels that the training data do not have."""
+
+
 class MissingColumns(UserWarning):
     """The words of the input lack what the parser has learned from, such as tags."""
 
@@ -36,10 +43,11 @@ def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: in
     if len(model.labels) == 1 and potentials.labels_positions:
         [label] = model.labels.written.classes
         doubts.append((f"all labels are {label!r}: the model can give no other one", UninformativeData))
+    rare = f" that was seen at {min_count} positions or more" if min_count > 1 else ""
     if potentials.n_features == 0:
-        rare = f" that was seen at {min_count} positions or more" if min_count > 1 else ""
         text = f"the training data have no feature{rare}: labels are learned from their neighbours alone"
         doubts.append((text, UninformativeData))
+    vocabulary = potentials.encoder.vocabulary
     template, n_columns = potentials.encoder.template, potentials.encoder.n_columns
     also_read = potentials.columns_read
     if template is not None and n_columns is not None and also_read is not None:
@@ -51,8 +59,33 @@ def warn_of_training_data(model: "ChainModel", min_count: int, *, stacklevel: in
                 "(counted from 0, the label apart)"
             )
             doubts.append((text, UnreadColumns))
+    if isinstance(template, Template) and not vocabulary.hash_bits:
+        doubts += [
+            (
+                f"the training data have no entry of the lexicon {name!r}{rare}: entries have to be split as sentences are, "
+                "into words, or into characters (split=list; crfkit lexicon --characters)",
+                UnusedEntries,
+            )
+            for name in template.find_unmatched_lexicons(vocabulary)
+        ]
     for text, category in doubts:
         warnings.warn(text, category, stacklevel=stacklevel + 1)
+
+
+def warn_of_tag_dictionary(asked: Any, classes: Collection[Any], *, stacklevel: int) -> None:
+    """Warn where a tag dictionary leaves many words without a label of the training data."""
+    if not isinstance(asked, TagDictionary) or not asked.words:
+        return
+    strange = asked.words_without(classes)
+    if len(strange) >= _STRANGE * len(asked.words):
+        word = strange[0]
+        warnings.warn(
+            f"{len(strange):,} of {len(asked.words):,} words of the tag dictionary have no label of the training data, such "
+            f"as {word!r} with {', '.join(map(repr, asked.allowed_labels(word)[:_SHOWN]))}: they may have any; mapping= of "
+            "from_unimorph, from_analyses and from_hunspell says which labels a tag means",
+            UnusedEntries,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def filled_shares(sentences: Sequence[Sentence], columns: Collection[str] | None = None) -> FilledShares:

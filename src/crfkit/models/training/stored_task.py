@@ -38,7 +38,7 @@ from crfkit.models.potentials import FeaturePotentials, Learning, TrainingData
 from crfkit.models.settings import CRFSettings, check_used, features_from_json, find_template
 from crfkit.models.span_states import choose_states
 from crfkit.models.training.crf_task import EncodedChains, EncodedSequences, MakeLoss, here
-from crfkit.models.training.data_warnings import warn_of_training_data
+from crfkit.models.training.data_warnings import warn_of_tag_dictionary, warn_of_training_data
 from crfkit.models.training.fingerprint import Fingerprint
 from crfkit.models.training.map_union import join_maps
 from crfkit.models.training.sharded_data import Shard, ShardedData
@@ -81,6 +81,7 @@ class StoredTask:
         if reason := model.find_unsavable():
             warnings.warn(f"this model cannot be saved or pickled: {reason}", UnsavableModel, stacklevel=5)
         warn_of_training_data(model, settings.least_count(1), stacklevel=5)
+        warn_of_tag_dictionary(settings.tag_dictionary, model.labels.written.classes, stacklevel=5)
         if self.dataset.n_shards > 1:
             return StoredSequences(settings, model, plan.dev, plan.metric, data, self.make_loss)
         dataset, annotation = data.shard(0)[:2]
