@@ -24,6 +24,11 @@ auto positions(const ImpliedFeatures& implied, std::int64_t task) {
                             std::min(implied.n_positions(), (task + 1) * kPositionsPerTask));
 }
 
+// How many rows and pairs there may be: what is remembered of each must not take more memory than the data.
+std::int64_t most_numbers(std::int64_t n_active) {
+    return std::min<std::int64_t>(INT32_MAX / 2, 4 * n_active + (std::int64_t(1) << 20));
+}
+
 // The different sets of all positions: how often each occurs, and which of them are groups.
 class SetCounts {
   public:
@@ -204,7 +209,8 @@ FeatureGroups::FeatureGroups(const Layout& layout, const Design& design, int n_t
       n_feature_rows_(static_cast<std::int64_t>(layout.row_features.size())) {
     const bool valued = design.split.rows.values.size() + design.split.entries.values.size() > 0;
     const auto n_pairs = static_cast<std::int64_t>(layout.pair_labels.size());
-    if (!design.is_split() || valued || n_feature_rows_ + n_pairs > INT32_MAX / 2) return;
+    const std::int64_t n_active = design.split.rows.ids.size() + design.split.entries.ids.size();
+    if (!design.is_split() || valued || n_feature_rows_ + n_pairs > most_numbers(n_active)) return;
     const ImpliedFeatures implied(design.split, n_feature_rows_, n_pairs, n_threads);
     PositionSets sets = find_sets(implied, n_threads);
     const std::vector<Set> groups = sets.counts.choose(implied);
