@@ -10,7 +10,7 @@ import pytest
 
 from crfkit import _core
 from crfkit.objective import add_in_tree
-from tests.objective.test_kernels import Model, answers, draw
+from tests.objective.test_kernels import Model, answers, check_derivatives, check_threads, draw
 
 MANY = np.arange(700) % 13  # lengths of sequences
 
@@ -65,16 +65,8 @@ KINDS: dict[str, dict[str, bool]] = {
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 8, 9, 16, 17, 22, 33, 64, 65, 130])
 def test_value_gradient_and_curvature_are_those_of_the_definition(n_labels: int, kind: str) -> None:
     model = words(n_labels, **KINDS[kind], lengths=np.array([1, 17, 0, 12, 5, 9]))
-    random = np.random.default_rng(n_labels)
-    w, v = random.normal(size=(2, model.n_weights())) / 3
-    expected, gradient = model.gradient(w)
-    curvature = model.gradient(w + 1e-30j * v)[1].imag / 1e-30
-    for single, tolerance in ((False, 1e-10), (True, 2e-4)):
-        objective = model.objective(single=single)
-        value, found = objective.value_and_gradient(w)
-        assert value == pytest.approx(float(np.real(expected)), rel=tolerance / 10)
-        np.testing.assert_allclose(found, gradient, rtol=0, atol=tolerance)
-        np.testing.assert_allclose(objective.hessian_vector(w, v), curvature, rtol=0, atol=10 * tolerance)
+    w, v = np.random.default_rng(n_labels).normal(size=(2, model.n_weights())) / 3
+    check_derivatives(model, w, v, in_single=2e-4)
 
 
 def test_groups_are_made() -> None:
@@ -90,13 +82,7 @@ def test_groups_are_made() -> None:
 @pytest.mark.parametrize("n_labels", [3, 22, 65])
 @pytest.mark.parametrize("single", [False, True])
 def test_the_same_bits_for_any_number_of_threads(n_labels: int, single: bool) -> None:
-    model = words(n_labels, lengths=np.arange(4000) % 13)
-    value, gradient, product = answers(model, single=single)
-    for n_threads in (2, 3, 16):
-        again = answers(model, single=single, n_threads=n_threads)
-        assert again[0] == value
-        assert again[1].tobytes() == gradient.tobytes()
-        assert again[2].tobytes() == product.tobytes()
+    check_threads(words(n_labels, lengths=np.arange(4000) % 13), single=single, numbers=(2, 3, 16))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -200,11 +201,14 @@ KINDS: dict[str, dict[str, bool]] = {
 @pytest.mark.parametrize("n_labels", [*range(1, 41), 45, 64, 65, 130])
 def test_value_gradient_and_curvature(n_labels: int, kind: str) -> None:
     model = draw(n_labels, **KINDS[kind])
-    random = np.random.default_rng(n_labels)
-    w, v = random.normal(size=(2, model.n_weights()))
+    check_derivatives(model, *np.random.default_rng(n_labels).normal(size=(2, model.n_weights())))
+
+
+def check_derivatives(model: Model, w: Floats, v: Floats, in_single: float = 1e-4) -> None:
+    """The core's value, gradient and Hessian · v at w are those of the definition."""
     expected, gradient = model.gradient(w)
     curvature = model.gradient(w + 1e-30j * v)[1].imag / 1e-30
-    for single, tolerance in ((False, 1e-10), (True, 1e-4)):
+    for single, tolerance in ((False, 1e-10), (True, in_single)):
         objective = model.objective(single=single)
         value, found = objective.value_and_gradient(w)
         assert value == pytest.approx(float(np.real(expected)), rel=tolerance / 10)
@@ -246,6 +250,16 @@ def draw_many(n_labels: int) -> Model:
     return draw(n_labels, partial=True, own_arcs=True, lengths=np.arange(n_sequences) % 13)
 
 
+def check_threads(model: Model, *, single: bool, numbers: Sequence[int]) -> None:
+    """All answers have the same bits for these numbers of threads as for one."""
+    value, gradient, product = answers(model, single=single)
+    for n_threads in numbers:
+        again = answers(model, single=single, n_threads=n_threads)
+        assert again[0] == value
+        assert again[1].tobytes() == gradient.tobytes()
+        assert again[2].tobytes() == product.tobytes()
+
+
 def answers(model: Model, *, single: bool, n_threads: int = 1) -> tuple[float, Floats, Floats]:
     """Value, gradient and one Hessian · vector product at the same random weights."""
     w, v = np.random.default_rng(0).normal(size=(2, model.n_weights()))
@@ -257,13 +271,7 @@ def answers(model: Model, *, single: bool, n_threads: int = 1) -> tuple[float, F
 @pytest.mark.parametrize("n_labels", [3, 22, 65])
 @pytest.mark.parametrize("single", [False, True])
 def test_the_same_bits_for_any_number_of_threads(n_labels: int, single: bool) -> None:
-    model = draw_many(n_labels)
-    value, gradient, product = answers(model, single=single)
-    for n_threads in (2, 4):
-        again = answers(model, single=single, n_threads=n_threads)
-        assert again[0] == value
-        assert again[1].tobytes() == gradient.tobytes()
-        assert again[2].tobytes() == product.tobytes()
+    check_threads(draw_many(n_labels), single=single, numbers=(2, 4))
 
 
 @pytest.mark.parametrize("single", [False, True])

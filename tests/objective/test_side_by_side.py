@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.objective.test_kernels import answers, draw
+from tests.objective.test_kernels import check_threads, draw
 
 
 @pytest.mark.parametrize("n_labels", [1, 3, 9, 16, 17, 22, 33, 45, 65, 130])
@@ -26,10 +26,4 @@ def test_sums_of_plain_sequences_have_the_same_bits_for_any_number_of_threads(
     n_labels: int, single: bool
 ) -> None:
     """On one thread blocks are added to the total straight away, on several when their turn comes."""
-    model = draw(n_labels, lengths=np.arange(3000) % 13)
-    value, gradient, product = answers(model, single=single)
-    for n_threads in (2, 3, 5):
-        again = answers(model, single=single, n_threads=n_threads)
-        assert again[0] == value
-        assert again[1].tobytes() == gradient.tobytes()
-        assert again[2].tobytes() == product.tobytes()
+    check_threads(draw(n_labels, lengths=np.arange(3000) % 13), single=single, numbers=(2, 3, 5))
