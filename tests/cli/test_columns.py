@@ -61,7 +61,7 @@ def test_blanks_where_the_training_file_had_something_else(
     said = complaint(*command, model, "-", text="the D\ndog N\n")
     assert said == (
         f"crfkit: <stdin>:1: the columns of the training file were separated by {name}, and this row has none but "
-        "blanks; say with --separator what separates its columns"
+        "blanks; expected one word a line, or --separator, which says what separates its columns"
     )
     run(*command, model, "-", "--separator", " ", text="the D\ndog N\n")
 
