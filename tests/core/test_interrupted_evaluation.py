@@ -30,10 +30,14 @@ def test_the_same_answer_after_an_interruption(n_threads: int) -> None:
         return Objective(features.loss(dataset, annotation, n_threads=n_threads))
 
     w = random.normal(size=features.n_weights)
-    began = perf_counter()
-    value, gradient = objective().value_and_gradient(w)
-    took, n_stopped = perf_counter() - began, 0
-    for part in np.linspace(0.1, 0.9, 7):
+    took, n_stopped = np.inf, 0
+    for _ in range(3):  # the quickest counts: a signal after the end stops nothing
+        fresh, began = objective(), perf_counter()
+        value, gradient = fresh.value_and_gradient(w)
+        took = min(took, perf_counter() - began)
+    for n, part in enumerate(np.tile(np.linspace(0.1, 0.9, 7), 6)):
+        if n >= 7 and n_stopped > 2:  # on a busy machine it takes more attempts
+            break
         again = objective()
 
         def ask(question: Any = again) -> None:
