@@ -90,7 +90,7 @@ PositionSets find_sets(const ImpliedFeatures& implied, int n_threads) {
         std::vector<Set> sets;
         std::vector<std::int64_t> ends;  // of each position
     };
-    PositionSets out{SetCounts(implied.marks().size()), {0}, {}};
+    PositionSets out{SetCounts(implied.n_numbers()), {0}, {}};
     std::vector<ImpliedFeatures::Marks> all_marks(static_cast<std::size_t>(std::max(1, n_threads)));
     for (std::int64_t first = 0; first < n_tasks(implied); first += kTasksAtOnce) {
         std::vector<Found> found(static_cast<std::size_t>(std::min(kTasksAtOnce, n_tasks(implied) - first)));

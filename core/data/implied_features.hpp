@@ -29,10 +29,10 @@ class ImpliedFeatures {
         std::uint64_t members;
     };
 
-    // What one thread remembers of a position.
-    using Marks =
-        std::vector<std::int32_t>;  // [rows + pairs] the last position, plus 1, at which each was marked
-    Marks marks() const { return Marks(static_cast<std::size_t>(n_rows_ + n_pairs_), 0); }
+    // [rows + pairs] What one thread remembers: the last position, plus 1, at which each was marked.
+    using Marks = std::vector<std::int32_t>;
+    Marks marks() const { return Marks(n_numbers(), 0); }
+    std::size_t n_numbers() const { return static_cast<std::size_t>(n_rows_ + n_pairs_); }
 
     // Adds disjoint sets of two features or more among those of position t, the largest first.
     void add_sets(std::int64_t t, Marks& marks, std::vector<Set>& sets) const;
@@ -59,11 +59,11 @@ class ImpliedFeatures {
     static constexpr std::int32_t kMostCounted = 255, kTwice = 1 << 30;
 
     struct Known {
-        std::atomic<std::uint64_t> implied{
-            ~std::uint64_t(0)};                      // which features of the first position it implies so far
-        std::atomic<std::int32_t> first{INT32_MAX};  // position that has it
-        std::atomic<std::int32_t> count{
-            0};  // positions that have it, up to kMostCounted; kTwice where one has it twice
+        // Which features of the first position that has it, it implies so far.
+        std::atomic<std::uint64_t> implied{~std::uint64_t(0)};
+        std::atomic<std::int32_t> first{INT32_MAX};
+        // How many positions have it, up to kMostCounted; kTwice where one has it twice.
+        std::atomic<std::int32_t> count{0};
     };
 
     std::int64_t n_features(std::int64_t t) const {
