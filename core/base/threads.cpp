@@ -1,6 +1,7 @@
 #include "base/threads.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "base/forks.hpp"
 #include "base/interruption.hpp"
+#include "base/processors.hpp"
 
 namespace crfkit {
 namespace {
@@ -43,6 +45,63 @@ struct Job {
 
 thread_local bool inside_a_task = false;
 
+// How long a thread looks for what comes next before it sleeps: to be woken takes about as long.
+constexpr std::chrono::microseconds kBriefly{50};
+
+inline void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// Waits until something holds, for a moment.
+template <class Condition>
+void wait_briefly(const Condition& holds) {
+    const auto end = std::chrono::steady_clock::now() + kBriefly;
+    do {
+        for (int i = 0; i < 16; ++i) {
+            if (holds()) return;
+            relax();
+        }
+    } while (std::chrono::steady_clock::now() < end);
+}
+
+// Who may join a job, and who has: helpers 1 … n_wanted while it is open. Nobody waits for a helper that has
+// not joined.
+class Team {
+  public:
+    void open(int n_wanted) { state_.store(pack(n_wanted, 0, true), std::memory_order_release); }
+    // Whether this helper belongs to the job that is open now, if one is.
+    bool join(int worker) {
+        State state = state_.load(std::memory_order_acquire);
+        do {
+            if (!(state & kOpen) || worker > n_wanted(state)) return false;
+        } while (!state_.compare_exchange_weak(state, state + kOne, std::memory_order_acq_rel,
+                                               std::memory_order_acquire));
+        return true;
+    }
+    // Whether it belonged to the last job, or could have joined it.
+    bool wanted(int worker) const { return worker <= n_wanted(state_.load(std::memory_order_relaxed)); }
+    // Returns whether the job is closed, and all others have left it.
+    bool leave() { return is_empty(state_.fetch_sub(kOne, std::memory_order_acq_rel) - kOne); }
+    void close() { state_.fetch_and(~kOpen, std::memory_order_acq_rel); }
+    bool is_empty() const { return is_empty(state_.load(std::memory_order_acquire)); }
+
+  private:
+    using State = std::uint32_t;  // how many are wanted, how many have joined, whether it is open
+    static constexpr State kOpen = 1, kOne = 2, kWanted = State(1) << 16;
+    static State pack(int n_wanted, int n_joined, bool is_open) {
+        return static_cast<State>(n_wanted) * kWanted + static_cast<State>(n_joined) * kOne +
+               (is_open ? kOpen : 0);
+    }
+    static int n_wanted(State state) { return static_cast<int>(state / kWanted); }
+    static bool is_empty(State state) { return state % kWanted == 0; }
+
+    std::atomic<State> state_{0};
+};
+
 class Pool {
   public:
     explicit Pool(std::uint64_t process) : process(process) {}
@@ -66,24 +125,30 @@ class Pool {
     // With run_mutex_.
     void share(Job& job, int n_threads) {
         const int n_helpers = std::min(n_threads - 1, grow(std::min(n_threads, kMostHelpers) - 1));
+        has_processors_.store(n_helpers < available_processors(), std::memory_order_relaxed);
         job_ = &job;
-        n_busy_.store(n_helpers, std::memory_order_relaxed);
-        const Call last = call_.load(std::memory_order_relaxed);
-        call_.store((last / kMostHelpers + 1) * kMostHelpers + static_cast<Call>(n_helpers),
-                    std::memory_order_release);
+        team_.open(n_helpers);
+        call_.fetch_add(1, std::memory_order_release);
         call_.notify_all();
         inside_a_task = true;
         job.work(0);
+        team_.close();
+        wait_for_team(job);
+        job_ = nullptr;
+        inside_a_task = false;
+    }
+
+    void wait_for_team(Job& job) {
+        const auto is_done = [this] { return team_.is_empty(); };
+        if (has_processors_.load(std::memory_order_relaxed)) wait_briefly(is_done);
+        if (is_done()) return;
         std::unique_lock lock(mutex_);
-        const auto is_done = [this] { return n_busy_.load(std::memory_order_acquire) == 0; };
         while (!done_.wait_for(lock, kBetweenLooks, is_done)) {
             if (!job.watch) continue;
             lock.unlock();
             job.watch->ask();
             lock.lock();
         }
-        job_ = nullptr;
-        inside_a_task = false;
     }
 
     // Starts helpers until there are n, or as many as the system gives: fewer of them do the same work.
@@ -102,17 +167,18 @@ class Pool {
         for (Call seen = 0;;) {
             call_.wait(seen, std::memory_order_acquire);
             seen = call_.load(std::memory_order_acquire);
-            if (static_cast<Call>(worker) > seen % kMostHelpers) continue;
-            job_->work(worker);
-            if (n_busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-                std::lock_guard lock(mutex_);  // the caller has looked and sleeps, or has not looked yet
-                done_.notify_one();
+            if (team_.join(worker)) {
+                job_->work(worker);
+                if (team_.leave()) {
+                    std::lock_guard lock(mutex_);  // the caller has looked and sleeps, or has not looked yet
+                    done_.notify_one();
+                }
             }
+            if (team_.wanted(worker) && has_processors_.load(std::memory_order_relaxed))
+                wait_briefly([&] { return call_.load(std::memory_order_relaxed) != seen; });
         }
     }
 
-    // A number for each job, times kMostHelpers, and how many helpers it wants: in one word, which helpers
-    // sleep on, so that all of them wake without a mutex that each would have to take in turn.
     using Call = std::uint32_t;
     static constexpr int kMostHelpers = 1024;
 
@@ -121,8 +187,9 @@ class Pool {
     std::condition_variable done_;
     std::vector<std::thread> threads_;
     Job* job_ = nullptr;
-    std::atomic<int> n_busy_{0};
-    std::atomic<Call> call_{0};
+    Team team_;
+    std::atomic<Call> call_{0};  // a number for each job: helpers sleep on it, and all wake without a mutex
+    std::atomic<bool> has_processors_{false};  // one for each thread of the job
 };
 
 // The pool lives as long as the process and is never destroyed (its threads sleep when Python exits). A child

@@ -11,15 +11,16 @@
 namespace crfkit {
 template <class Real>
 Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
-                           const FeatureGroups& groups, const std::vector<Block>& blocks)
+                           const GroupedBlocks& grouped)
     : BlockedEvaluator(layout, design, gold),
-      blocks_(blocks),
-      tables_(layout, WeightTables<Real>::kNever, &groups),
-      direction_tables_(layout, Real(0), &groups),
+      blocks_(grouped.blocks),
+      tables_(layout, WeightTables<Real>::kNever, &grouped.groups),
+      direction_tables_(layout, Real(0), &grouped.groups),
       scorer_(layout, design, tables_),
       direction_(layout, design, direction_tables_),
       some_arcs_missing_(layout.bigrams && !layout.bigrams->soft),
-      sums_(layout, design, blocks, tables_),
+      grid_(gradient_grid(design, gold, grouped.most_active)),
+      sums_(layout, design, grouped.blocks, tables_),
       observed_(static_cast<std::size_t>(table_size()), 0.0) {
     for (std::int64_t n = 0; n < design.n_sequences(); ++n) {
         const std::int64_t first = design.sequence_ptr[n], last = design.sequence_ptr[n + 1];
@@ -46,9 +47,7 @@ double Evaluator<Real>::evaluate(const double* w, const double* v, double* out, 
         arcs_.set(tables_, layout_.n_labels, nullptr);
         arcs_.table.some_missing = some_arcs_missing_;
         shared_.assign(observed_.size(), 0.0);
-        expected_.resize(observed_.size());
-        // The gradient by transitions is expected − observed counts; passes over the data add the former.
-        for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] = -observed_[i];
+        expected_.assign(observed_.size(), 0.0);
         const double value = add_all(out, n_threads);
         if (store_) known_.emplace(w, w + layout_.n_weights());
         tables_of_known_ = true;
@@ -81,7 +80,7 @@ void Evaluator<Real>::hand_over(DataEvaluator& next, bool same_question) {
 // Goes through the data once: residuals, and their sums in out[D].
 template <class Real>
 double Evaluator<Real>::add_all(double* out, int n_threads) {
-    sums_.clear(out, n_threads);
+    sums_.clear(out, grid(), n_threads);
     return run_blocks(blocks_.size(), out, n_threads);
 }
 
@@ -391,17 +390,19 @@ void Evaluator<Real>::merge_transitions(const Slot& slot, std::int64_t range) {
     const TransitionSums<Real>& sums = slot.transitions;
     const Part part(table_size(), range);
     for (std::int64_t k = part.begin; k < part.end; ++k) {
-        const double shared = sums.shared(k, arcs_.table.weight);
+        const double shared = grid().round(sums.shared(k, arcs_.table.weight));
         if (!hessian_vector_) shared_[k] += shared;
-        expected_[k] += sums.has_direct() ? shared + sums.direct(k) : shared;
+        expected_[k] += sums.has_direct() ? shared + grid().round(sums.direct(k)) : shared;
     }
-    if (range == 0) ends_.add(slot.ends);
+    if (range == 0) ends_.add(slot.ends, grid());
 }
 
 template <class Real>
 void Evaluator<Real>::finish(double* out, int n_threads) {
     sums_.write_rows(out, n_threads);
     const std::int64_t S = tables_.stride, L = layout_.n_labels;
+    if (!hessian_vector_)  // the gradient by transitions is expected − observed counts
+        for (std::size_t i = 0; i < observed_.size(); ++i) expected_[i] -= observed_[i];
     double* arcs = out + layout_.arcs_begin();
     for (std::size_t i = 0; i < layout_.arc_before.size(); ++i) {
         const std::int64_t a = layout_.arc_before[i], b = layout_.arc_after[i];

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -15,6 +16,7 @@
 #include "data/annotation.hpp"
 #include "data/blocks.hpp"
 #include "data/design.hpp"
+#include "data/gradient_grid.hpp"
 #include "data/layout.hpp"
 #include "data/residual_sums.hpp"
 #include "data/scorer.hpp"
@@ -26,8 +28,8 @@ namespace crfkit {
 template <class Real>
 class Evaluator final : public BlockedEvaluator {
   public:
-    Evaluator(const Layout& layout, const Design& design, const Annotation& gold, const FeatureGroups& groups,
-              const std::vector<Block>& blocks);
+    Evaluator(const Layout& layout, const Design& design, const Annotation& gold,
+              const GroupedBlocks& grouped);
 
     // Transitions too far apart for this precision set `unsafe`, unless Real is double (then log space).
     double evaluate(const double* w, const double* v, double* out, int n_threads) override;
@@ -70,6 +72,13 @@ class Evaluator final : public BlockedEvaluator {
     void sum(std::size_t i, std::size_t slot_number, std::int64_t range) override;
     void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
     void add(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
+    // Rounded gradients are not as exact as double precision is meant to be, and nothing is known of the size
+    // of products.
+    bool adds_in_any_order() const override {
+        return std::is_same_v<Real, float> && grid_ && !hessian_vector_;
+    }
+    // To which what blocks add is rounded.
+    SumGrid grid() const { return adds_in_any_order() ? *grid_ : SumGrid(); }
     void merge_transitions(const Slot& slot, std::int64_t range);
     void finish(double* out, int n_threads) override;
     // Whether a sequence is one of those that run_plain takes.
@@ -112,6 +121,7 @@ class Evaluator final : public BlockedEvaluator {
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;
     const bool some_arcs_missing_;
+    const std::optional<SumGrid> grid_;
     SharedArcs<Real> arcs_;
     std::vector<std::vector<Workspace<Real>>> work_;  // of each worker: one for each chain side by side
     std::vector<Slot> slots_;

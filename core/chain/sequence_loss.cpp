@@ -310,13 +310,14 @@ void ChainSequence::gradient(const double* residuals, double* gradient) {
     if (n_positions_ == 0) return;
     const std::int64_t S = stride(), begin = source_.rows.begin(n_), n_rows = source_.rows.end(n_) - begin;
     tables_.kernels.sum_rows(lists_from(source_.rows, begin), 0, n_rows, nullptr, residuals, tables_.stride,
-                             gradient);
+                             SumGrid(), gradient);
     step_kernels().close_gaps(source_.rows.ids.data() + begin, n_rows, tables_.stride, source_.exists.data(),
                               gradient);
     gradient += n_rows * S;
     const std::int64_t single = source_.singles.begin(n_), n_singles = source_.singles.end(n_) - single;
     tables_.kernels.sum_entries(lists_from(source_.singles, single), 0, n_singles, nullptr,
-                                source_.single_labels.data() + single, residuals, tables_.stride, gradient);
+                                source_.single_labels.data() + single, residuals, tables_.stride, SumGrid(),
+                                gradient);
     gradient = sum_dense(residuals, gradient + n_singles);
     sum_arcs(residuals, gradient);
 }

@@ -115,4 +115,21 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, c
     return blocks;
 }
 
+std::int64_t highest_count(const std::vector<Block>& blocks) {
+    std::int64_t highest = 0;
+    for (Inverted Block::* lists : {&Block::rows, &Block::entries, &Block::arcs}) {
+        std::vector<std::int64_t> counts;  // [ids]
+        for (const Block& block : blocks) {
+            const Inverted& here = block.*lists;
+            for (std::int64_t k = 0; k < here.n(); ++k) {
+                const auto id = static_cast<std::size_t>(here.ids[k]);
+                if (id >= counts.size()) counts.resize(id + 1);
+                counts[id] += here.ptr[k + 1] - here.ptr[k];
+                highest = std::max(highest, counts[id]);
+            }
+        }
+    }
+    return highest;
+}
+
 }  // namespace crfkit

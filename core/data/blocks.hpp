@@ -93,11 +93,15 @@ struct BlockSizes {
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, const FeatureGroups& groups,
                                    BlockUse use, int n_threads);
 
+// How often the id that occurs most often does so in the lists of all blocks.
+std::int64_t highest_count(const std::vector<Block>& blocks);
+
 // What passes over a data set need: both are there, or neither where the work was interrupted.
 struct GroupedBlocks {
     GroupedBlocks(const Layout& layout, const Design& design, BlockUse use, int n_threads)
         : groups(layout, design, n_threads),
-          blocks(cut_into_blocks(layout, design, groups, use, n_threads)) {}
+          blocks(cut_into_blocks(layout, design, groups, use, n_threads)),
+          most_active(highest_count(blocks)) {}
 
     void move_to(ScratchMemory& memory) {
         groups.move_to(memory);
@@ -106,6 +110,9 @@ struct GroupedBlocks {
 
     FeatureGroups groups;
     std::vector<Block> blocks;
+    // How often the most frequent feature, of positions or of transitions, is active. A position may have a
+    // feature several times.
+    std::int64_t most_active;
 };
 
 }  // namespace crfkit

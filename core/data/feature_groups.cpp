@@ -12,7 +12,8 @@
 namespace crfkit {
 namespace {
 
-constexpr std::int64_t kPositionsPerTask = 4096, kTasksAtOnce = 64, kGroupsPerTask = 256, kListsPerTask = 256;
+constexpr std::int64_t kPositionsPerTask = 4096, kTasksAtOnce = 64, kGroupsPerTask = 256,
+                       kMembershipsPerTask = 8192;
 using Set = ImpliedFeatures::Set;
 
 std::int64_t n_tasks(const ImpliedFeatures& implied) {
@@ -148,6 +149,15 @@ SplitFeatures list_members(const Layout& layout, const ImpliedFeatures& implied,
     return members;
 }
 
+// Lists cut[k]..cut[k+1]−1 are one task: lists of frequent features are long, and most of these come first.
+std::vector<std::int64_t> cut_lists(const Inverted& lists) {
+    std::vector<std::int64_t> cuts{0};
+    for (std::int64_t k = 1; k <= lists.n(); ++k)
+        if (k == lists.n() || lists.ptr[k + 1] - lists.ptr[cuts.back()] > kMembershipsPerTask)
+            cuts.push_back(k);
+    return cuts;
+}
+
 std::int64_t length(const ActiveIds& lists, std::int64_t i) { return lists.ptr[i + 1] - lists.ptr[i]; }
 
 // What is active at each position, with the rows of groups in place of their members.
@@ -221,6 +231,8 @@ FeatureGroups::FeatureGroups(const Layout& layout, const Design& design, int n_t
     rows_ = invert(members_.rows, 0, n(), scratch);
     entries_ = invert(members_.entries, 0, n(), scratch);
     for (const std::int32_t pair : entries_.ids) entry_labels_.push_back(layout.pair_labels[pair]);
+    row_cuts_ = cut_lists(rows_);
+    entry_cuts_ = cut_lists(entries_);
 }
 
 template <class Real>
@@ -247,19 +259,18 @@ void FeatureGroups::add_up(const Real* weights, std::int32_t stride, Real* rows,
 void FeatureGroups::share_out(std::int32_t stride, double* sums, double* out, int n_threads) const {
     const Kernels<double>& kernels = kernels_for<double>(layout_.n_labels);
     const double* groups = sums + n_feature_rows_ * stride;
-    const std::int64_t n_row_tasks = (rows_.n() + kListsPerTask - 1) / kListsPerTask,
-                       n_entry_tasks = (entries_.n() + kListsPerTask - 1) / kListsPerTask;
+    const std::int64_t n_row_tasks = std::ssize(row_cuts_) - 1, n_entry_tasks = std::ssize(entry_cuts_) - 1;
     parallel_for(n_row_tasks + n_entry_tasks, n_threads, [&](std::int64_t task, int) {
         const bool of_rows = task < n_row_tasks;
         const Inverted& lists = of_rows ? rows_ : entries_;
-        const std::int64_t first = (of_rows ? task : task - n_row_tasks) * kListsPerTask,
-                           last = std::min(lists.n(), first + kListsPerTask);
+        const std::int64_t* cut = of_rows ? row_cuts_.data() + task : entry_cuts_.data() + task - n_row_tasks;
+        const std::int64_t first = cut[0], last = cut[1];
         const PositionLists<double> positions{lists.ptr.data(), lists.positions.data(), nullptr};
         if (of_rows)
-            kernels.sum_rows(positions, first, last, lists.ids.data(), groups, stride, sums);
+            kernels.sum_rows(positions, first, last, lists.ids.data(), groups, stride, SumGrid(), sums);
         else
             kernels.sum_entries(positions, first, last, lists.ids.data(), entry_labels_.data(), groups,
-                                stride, out);
+                                stride, SumGrid(), out);
     });
 }
 

@@ -49,9 +49,10 @@ class FeatureGroups {
     const Design& design_;
     const std::int64_t n_feature_rows_;
     SplitFeatures features_;
-    SplitFeatures members_;                   // of groups, in place of positions
-    Inverted rows_, entries_;                 // in which groups a row is, or a single weight
-    std::vector<std::int32_t> entry_labels_;  // [lists of entries_]
+    SplitFeatures members_;                                  // of groups, in place of positions
+    Inverted rows_, entries_;                                // in which groups a row is, or a single weight
+    std::vector<std::int32_t> entry_labels_;                 // [lists of entries_]
+    std::vector<std::int64_t> row_cuts_{0}, entry_cuts_{0};  // where tasks of these lists begin
 };
 
 }  // namespace crfkit

@@ -7,6 +7,7 @@
 namespace crfkit {
 namespace {
 
+constexpr std::int64_t kRowsAhead = 8, kEntriesAhead = 32;  // lists whose sums are fetched meanwhile
 constexpr std::int64_t kColumns = 16;  // of a dense block that are summed up in one pass over its rows
 
 }  // namespace
@@ -36,7 +37,8 @@ ResidualSums<Real>::ResidualSums(const Layout& layout, const Design& design, con
 }
 
 template <class Real>
-void ResidualSums<Real>::clear(double* out, int n_threads) {
+void ResidualSums<Real>::clear(double* out, SumGrid grid, int n_threads) {
+    grid_ = grid;
     fill_all(out, layout_.n_weights(), 0.0, n_threads);
     row_sums_.resize((groups_ ? groups_->n_rows() : std::ssize(layout_.row_features)) * stride_);
     fill_all(row_sums_.data(), row_sums_.size(), 0.0, n_threads);
@@ -68,9 +70,9 @@ void ResidualSums<Real>::sum(std::size_t i, std::int64_t range, const Real* resi
     sums.entries.resize(block.entries.n());
     const std::int64_t entry = block.entry_ranges[range];
     kernels_.sum_rows(rows_of(i), block.first_long_row[range], block.row_ranges[range + 1], nullptr,
-                      residuals, stride_, sums.rows.data() + block.n_long_rows[range] * stride_);
+                      residuals, stride_, grid_, sums.rows.data() + block.n_long_rows[range] * stride_);
     kernels_.sum_entries(entries_of(i), entry, block.entry_ranges[range + 1], nullptr,
-                         block.entry_labels.data(), residuals, stride_, sums.entries.data() + entry);
+                         block.entry_labels.data(), residuals, stride_, grid_, sums.entries.data() + entry);
     sum_others(i, range, residuals, own_residuals, sums);
 }
 
@@ -80,14 +82,23 @@ void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_
     const Block& block = blocks_[i];
     const std::int64_t first_long = block.first_long_row[range];
     kernels_.sum_rows(rows_of(i), block.row_ranges[range], first_long, block.rows.ids.data(), residuals,
-                      stride_, row_sums_.data());
+                      stride_, grid_, row_sums_.data());
     const double* from = sums.rows.data() + block.n_long_rows[range] * stride_;
-    for (std::int64_t k = first_long; k < block.row_ranges[range + 1]; ++k, from += stride_) {
-        double* to = row_sums_.data() + static_cast<std::int64_t>(block.rows.ids[k]) * stride_;
-        for (std::int32_t b = 0; b < stride_; ++b) to[b] += from[b];
+    const std::int64_t last = block.row_ranges[range + 1];
+    const auto row = [&](std::int64_t k) {
+        return row_sums_.data() + static_cast<std::int64_t>(block.rows.ids[k]) * stride_;
+    };
+    for (std::int64_t k = first_long; k < last; ++k, from += stride_) {
+        for (std::int32_t b = 0; b < stride_; b += 8)
+            __builtin_prefetch(row(std::min(k + kRowsAhead, last - 1)) + b);
+        double* to = row(k);
+        for (std::int32_t b = 0; b < stride_; ++b) to[b] += grid_.round(from[b]);
     }
-    for (std::int64_t k = block.entry_ranges[range]; k < block.entry_ranges[range + 1]; ++k)
-        out[block.entries.ids[k]] += sums.entries[k];
+    const std::int64_t last_entry = block.entry_ranges[range + 1];
+    for (std::int64_t k = block.entry_ranges[range]; k < last_entry; ++k) {
+        __builtin_prefetch(out + block.entries.ids[std::min(k + kEntriesAhead, last_entry - 1)]);
+        out[block.entries.ids[k]] += grid_.round(sums.entries[k]);
+    }
     merge_others(i, sums, range, out);
 }
 
@@ -96,9 +107,9 @@ void ResidualSums<Real>::add(std::size_t i, std::int64_t range, const Real* resi
                              const Real* own_residuals, BlockSums& sums, double* out) {
     const Block& block = blocks_[i];
     kernels_.sum_rows(rows_of(i), block.row_ranges[range], block.row_ranges[range + 1], block.rows.ids.data(),
-                      residuals, stride_, row_sums_.data());
+                      residuals, stride_, grid_, row_sums_.data());
     kernels_.sum_entries(entries_of(i), block.entry_ranges[range], block.entry_ranges[range + 1],
-                         block.entries.ids.data(), block.entry_labels.data(), residuals, stride_, out);
+                         block.entries.ids.data(), block.entry_labels.data(), residuals, stride_, grid_, out);
     sum_others(i, range, residuals, own_residuals, sums);
     merge_others(i, sums, range, out);
 }
@@ -128,7 +139,7 @@ void ResidualSums<Real>::merge_others(std::size_t i, const BlockSums& sums, std:
         const std::int32_t f = block.arcs.ids[k];
         double* to = out + layout_.triples_begin() + layout_.arc_ptr[f];
         const double* from = sums.triples.data() + triple_ptr_[i][k];
-        for (std::int64_t p = 0; p < n_triples(f); ++p) to[p] += from[p];
+        for (std::int64_t p = 0; p < n_triples(f); ++p) to[p] += grid_.round(from[p]);
     }
     const double* dense = sums.dense.data();
     for (std::size_t k = 0; k < dense_.size(); ++k) {
@@ -149,7 +160,7 @@ void ResidualSums<Real>::sum_arcs(std::size_t i, std::int64_t list, const Real* 
     const PositionLists<Real> lists{block.arcs.ptr.data(), block.arcs.positions.data(),
                                     arc_values_[i].data()};
     std::vector<double> sums(static_cast<std::size_t>(L) * S);
-    kernels_.sum_rows(lists, list, list + 1, nullptr, own_residuals, L * S, sums.data());
+    kernels_.sum_rows(lists, list, list + 1, nullptr, own_residuals, L * S, grid_, sums.data());
     const std::int64_t f = block.arcs.ids[list];
     for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p)
         *triples++ = sums[layout_.arc_triples[p] / L * S + layout_.arc_triples[p] % L];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/sum_grid.hpp"
 #include "data/blocks.hpp"
 #include "data/design.hpp"
 #include "data/layout.hpp"
@@ -27,8 +28,9 @@ class ResidualSums {
     ResidualSums(const Layout& layout, const Design& design, const std::vector<Block>& blocks,
                  const WeightTables<Real>& tables);
 
-    // Begins a new sum in out[D].
-    void clear(double* out, int n_threads);
+    // Begins a new sum in out[D]. What blocks add to it is rounded to the grid, unless there are dense
+    // blocks.
+    void clear(double* out, SumGrid grid, int n_threads);
     // Allocates the sums of block i.
     void open(std::size_t i, BlockSums& sums) const;
     // Sums up the residuals of block i, for one of kRanges ranges of features and weights; those of short
@@ -64,6 +66,7 @@ class ResidualSums {
     const std::vector<Block>& blocks_;
     const Kernels<Real>& kernels_;
     const std::int32_t stride_;  // S
+    SumGrid grid_;
     std::vector<Typed<Real>> row_values_, entry_values_, arc_values_, dense_;
     std::vector<std::vector<std::int64_t>> triple_ptr_;  // [blocks][lists of arcs + 1]
     Buffer<double> row_sums_;  // [n_rows, S] for the features that are scored as a whole, and for groups

@@ -12,11 +12,15 @@ inline std::int64_t smaller_of(std::int64_t a, std::int64_t b) { return a < b ? 
 
 // Rows and single weights are read, and their sums written, here and there in tables that are larger than the
 // caches near the processor. So they are fetched while those so many before them are worked on.
-inline constexpr std::int64_t kRowsAhead = 16, kEntriesAhead = 32, kSumsAhead = 8;
+inline constexpr std::int64_t kRowsAhead = 16, kEntriesAhead = 32, kSumsAhead = 8, kResidualsAhead = 16;
 
 template <class Number>
 inline void fetch(const Number* numbers, int n) {
     for (int i = 0; i < n; i += 64 / sizeof(Number)) __builtin_prefetch(numbers + i);
+}
+// To be written: another thread may have written it last.
+inline void fetch_to_write(const double* numbers, int n) {
+    for (int i = 0; i < n; i += 64 / sizeof(double)) __builtin_prefetch(numbers + i, 1);
 }
 
 // One tile of NV vectors of a position's row: base + Σ value · row.
@@ -183,21 +187,22 @@ void score_dense(const Real* x, std::int64_t n_positions, std::int64_t n_columns
 // of features that fire everywhere.
 inline constexpr std::int64_t kFlush = 64;
 
-// sums = part, or sums += part.
+// sums = part, or sums += part, rounded to a grid with this shift.
 template <bool kAdd>
-inline void move_to_doubles(Vector<double> part, double* sums) {
+inline void move_to_doubles(Vector<double> part, double shift, double* sums) {
     using Unaligned = double __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
     Unaligned* to = reinterpret_cast<Unaligned*>(sums);
-    *to = kAdd ? *to + part : part;
+    *to = kAdd ? *to + ((part + shift) - shift) : part;
 }
 
 template <bool kAdd>
-inline void move_to_doubles(Vector<float> part, double* sums) {
+inline void move_to_doubles(Vector<float> part, double shift, double* sums) {
     using Half = float __attribute__((vector_size(kVectorBytes / 2)));
     Half halves[2];
     __builtin_memcpy(halves, &part, sizeof part);
-    move_to_doubles<kAdd>(__builtin_convertvector(halves[0], Vector<double>), sums);
-    move_to_doubles<kAdd>(__builtin_convertvector(halves[1], Vector<double>), sums + Lanes<double>::count);
+    move_to_doubles<kAdd>(__builtin_convertvector(halves[0], Vector<double>), shift, sums);
+    move_to_doubles<kAdd>(__builtin_convertvector(halves[1], Vector<double>), shift,
+                          sums + Lanes<double>::count);
 }
 
 // Σ value · residuals of at most kFlush positions, NV vectors of each row.
@@ -232,56 +237,66 @@ inline void sum_some_rows(const PositionLists<Real>& lists, std::int64_t begin, 
 // The whole sum of a list is moved at once: it has the same bits wherever it goes.
 template <class Real, int NV, bool kAdd>
 inline void sum_residual_rows(const PositionLists<Real>& lists, std::int64_t list, const Real* residuals,
-                              std::int32_t stride, double* sums) {
+                              std::int32_t stride, SumGrid grid, double* sums) {
     constexpr int lanes = Lanes<Real>::count;
     std::int64_t begin = lists.ptr[list];
     const std::int64_t last = lists.ptr[list + 1];
     Vector<Real> part[NV];
     if (last - begin <= kFlush) {
         sum_some_rows<Real, NV>(lists, begin, last, residuals, stride, part);
-        for (int j = 0; j < NV; ++j) move_to_doubles<kAdd>(part[j], sums + j * lanes);
+        for (int j = 0; j < NV; ++j) move_to_doubles<kAdd>(part[j], grid.shift(), sums + j * lanes);
         return;
     }
     double total[NV * lanes] = {};
     for (; begin < last; begin += kFlush) {
         sum_some_rows<Real, NV>(lists, begin, smaller_of(begin + kFlush, last), residuals, stride, part);
-        for (int j = 0; j < NV; ++j) move_to_doubles<true>(part[j], total + j * lanes);
+        for (int j = 0; j < NV; ++j) move_to_doubles<true>(part[j], 0.0, total + j * lanes);
     }
-    for (int i = 0; i < NV * lanes; ++i) sums[i] = kAdd ? sums[i] + total[i] : total[i];
+    for (int i = 0; i < NV * lanes; ++i) sums[i] = kAdd ? sums[i] + grid.round(total[i]) : total[i];
 }
 
 // Tiles of NV vectors for all lists, so that the width is known inside the loop over lists.
 template <class Real, int NV>
 inline void sum_rows_tile(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                           const std::int32_t* targets, const Real* residuals, std::int32_t stride,
-                          double* table) {
+                          SumGrid grid, double* table) {
+    const std::int64_t n_positions = lists.ptr[last];
     if (targets)
         for (std::int64_t list = first; list < last; ++list) {
             const std::int64_t ahead = targets[smaller_of(list + kSumsAhead, last - 1)];
-            fetch(table + ahead * stride, NV * Lanes<Real>::count);
-            sum_residual_rows<Real, NV, true>(lists, list, residuals, stride,
+            fetch_to_write(table + ahead * stride, NV * Lanes<Real>::count);
+            for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
+                fetch(residuals + static_cast<std::int64_t>(
+                                      lists.positions[smaller_of(i + kResidualsAhead, n_positions - 1)]) *
+                                      stride,
+                      NV * Lanes<Real>::count);
+            sum_residual_rows<Real, NV, true>(lists, list, residuals, stride, grid,
                                               table + static_cast<std::int64_t>(targets[list]) * stride);
         }
     else
         for (std::int64_t list = first; list < last; ++list)
-            sum_residual_rows<Real, NV, false>(lists, list, residuals, stride,
+            sum_residual_rows<Real, NV, false>(lists, list, residuals, stride, grid,
                                                table + (list - first) * stride);
 }
 
 template <class Real>
 void sum_rows(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
-              const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table) {
+              const std::int32_t* targets, const Real* residuals, std::int32_t stride, SumGrid grid,
+              double* table) {
     constexpr int lanes = Lanes<Real>::count;
     std::int32_t c = 0;
     for (; c + 4 * lanes <= stride; c += 4 * lanes)
-        sum_rows_tile<Real, 4>(lists, first, last, targets, residuals + c, stride, table + c);
+        sum_rows_tile<Real, 4>(lists, first, last, targets, residuals + c, stride, grid, table + c);
     switch ((stride - c) / lanes) {
         case 3:
-            return sum_rows_tile<Real, 3>(lists, first, last, targets, residuals + c, stride, table + c);
+            return sum_rows_tile<Real, 3>(lists, first, last, targets, residuals + c, stride, grid,
+                                          table + c);
         case 2:
-            return sum_rows_tile<Real, 2>(lists, first, last, targets, residuals + c, stride, table + c);
+            return sum_rows_tile<Real, 2>(lists, first, last, targets, residuals + c, stride, grid,
+                                          table + c);
         case 1:
-            return sum_rows_tile<Real, 1>(lists, first, last, targets, residuals + c, stride, table + c);
+            return sum_rows_tile<Real, 1>(lists, first, last, targets, residuals + c, stride, grid,
+                                          table + c);
         default:
             return;
     }
@@ -290,9 +305,9 @@ void sum_rows(const PositionLists<Real>& lists, std::int64_t first, std::int64_t
 template <class Real>
 void sum_entries(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                  const std::int32_t* targets, const std::int32_t* labels, const Real* residuals,
-                 std::int32_t stride, double* sums) {
+                 std::int32_t stride, SumGrid grid, double* sums) {
     for (std::int64_t list = first; list < last; ++list) {
-        if (targets) __builtin_prefetch(sums + targets[smaller_of(list + kEntriesAhead, last - 1)]);
+        if (targets) fetch_to_write(sums + targets[smaller_of(list + kEntriesAhead, last - 1)], 1);
         double total = 0;
         const Real* column = residuals + labels[list];
         for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i) {
@@ -300,7 +315,7 @@ void sum_entries(const PositionLists<Real>& lists, std::int64_t first, std::int6
             total += lists.values ? lists.values[i] * r : r;
         }
         if (targets)
-            sums[targets[list]] += total;
+            sums[targets[list]] += grid.round(total);
         else
             sums[list - first] = total;
     }

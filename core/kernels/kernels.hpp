@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "base/sum_grid.hpp"
+
 namespace crfkit {
 
 // Arcs between all labels, in exp space: weight = exp(score − maximum), so that no exp is left in the inner
@@ -301,16 +303,18 @@ struct Kernels {
     double (*max_sum)(const Real* arcs, const Real* const* position_arcs, std::int64_t n_positions,
                       std::int32_t n_labels, std::int32_t stride, const Real* states, Real* best);
 
-    // table[targets[list]](s) += Σ_i value_i · residuals[position_i](s) for lists first..last−1; without
-    // targets, table[list − first](s) = the same. residuals [n, S], table [·, S].
+    // table[targets[list]](s) += Σ_i value_i · residuals[position_i](s) for lists first..last−1, the sums
+    // rounded to the grid; without targets, table[list − first](s) = the same, not rounded. residuals [n, S],
+    // table [·, S].
     void (*sum_rows)(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
-                     const std::int32_t* targets, const Real* residuals, std::int32_t stride, double* table);
+                     const std::int32_t* targets, const Real* residuals, std::int32_t stride, SumGrid grid,
+                     double* table);
 
-    // sums[targets[list]] += Σ_i value_i · residuals[position_i](labels[list]) for lists first..last−1;
-    // without targets, sums[list − first] = the same.
+    // sums[targets[list]] += Σ_i value_i · residuals[position_i](labels[list]) for lists first..last−1,
+    // rounded to the grid; without targets, sums[list − first] = the same, not rounded.
     void (*sum_entries)(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                         const std::int32_t* targets, const std::int32_t* labels, const Real* residuals,
-                        std::int32_t stride, double* sums);
+                        std::int32_t stride, SumGrid grid, double* sums);
 
     // sums[k, s] += Σ_t x[t, k] · residuals[t](s) for columns first..last−1 of a dense block x [n, K]; sums
     // [K, S].

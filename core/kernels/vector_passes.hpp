@@ -21,7 +21,7 @@ struct VectorPass {
 // block to the last: the number of threads changes no bit of a result.
 template <class Kernel, class... Given>
 std::vector<double> over_blocks(const VectorPass& pass, Kernel kernel, const Given&... given) {
-    constexpr std::int64_t size = 16384;
+    constexpr std::int64_t size = 4096;  // so that many threads end at about the same time
     const std::int64_t n_blocks = (pass.n + size - 1) / size;
     std::vector<double> parts(static_cast<std::size_t>(n_blocks * pass.n_sums));
     parallel_for(n_blocks, pass.n_threads, [&](std::int64_t task, int) {
@@ -29,7 +29,8 @@ std::vector<double> over_blocks(const VectorPass& pass, Kernel kernel, const Giv
         kernel(given..., first, std::min(size, pass.n - first), parts.data() + block * pass.n_sums);
     });
     std::vector<double> sums(static_cast<std::size_t>(pass.n_sums));
-    for (std::size_t i = 0; i < parts.size(); ++i) sums[i % sums.size()] += parts[i];
+    for (auto part = parts.begin(); part != parts.end(); part += pass.n_sums)
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[static_cast<std::ptrdiff_t>(i)];
     return sums;
 }
 

@@ -45,8 +45,7 @@ class DenseLoss final : public ChainLoss<DenseLoss> {
     template <class Real>
     std::unique_ptr<DataEvaluator> open() {
         if (!grouped_) grouped_.emplace(*layout_, *design_, block_use(), n_threads);
-        return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, grouped_->groups,
-                                                 grouped_->blocks);
+        return std::make_unique<Evaluator<Real>>(*layout_, *design_, gold_, *grouped_);
     }
     const SequenceSource& sequences() override {
         if (!sequences_) sequences_ = std::make_unique<ChainSequences>(*layout_, *design_, gold_, n_threads);

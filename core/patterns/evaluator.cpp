@@ -46,7 +46,7 @@ double PatternEvaluator<Real>::evaluate(const double* w, const double* v, double
         sums.direct.clear();
     }
     std::fill(losses_.begin(), losses_.end(), 0.0);
-    sums_.clear(out, n_threads);
+    sums_.clear(out, SumGrid(), n_threads);
     std::fill(out + layout_.n_weights(), out + n_weights_, 0.0);
     reserve(work_, batches_.n_chunks(), n_threads);
     ends_.clear(layout_.n_labels);

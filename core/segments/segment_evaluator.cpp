@@ -39,7 +39,7 @@ double SegmentEvaluator<Real>::evaluate(const double* w, const double* v, double
     counts_.clear(segments_.table.n_lengths, segments_.table.stride);
     own_sums_.assign(static_cast<std::size_t>(model_.n_own()), 0.0);
     hard_.clear();
-    sums_.clear(out, n_threads);
+    sums_.clear(out, SumGrid(), n_threads);
     std::fill(out + layout_.n_weights(), out + source_.n_weights, 0.0);
     const double value = run_blocks(blocks_.size(), out, n_threads);
     if (hard_.empty()) return value;

@@ -6,14 +6,15 @@
 //   2. weight by weight: Φᵀ r
 //
 // A block is small enough that its residuals stay in the cache between the halves. Blocks are cut by the data
-// alone, and their sums are added up in their order. So results have the same bits for any number of threads,
-// with one gradient in memory.
+// alone, and their sums are added up in their order, or rounded so that any order gives the same sum. So
+// results have the same bits for any number of threads, with one gradient in memory.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "base/sum_grid.hpp"
 #include "data/annotation.hpp"
 #include "data/blocks.hpp"
 #include "data/design.hpp"
@@ -28,10 +29,10 @@ struct Ends {
         start.assign(static_cast<std::size_t>(n_labels), 0.0);
         end = start;
     }
-    void add(const Ends& other) {
+    void add(const Ends& other, SumGrid grid = {}) {
         for (std::size_t b = 0; b < start.size(); ++b) {
-            start[b] += other.start[b];
-            end[b] += other.end[b];
+            start[b] += grid.round(other.start[b]);
+            end[b] += grid.round(other.end[b]);
         }
     }
     // Rows [T, stride] of a sequence.
@@ -82,6 +83,9 @@ class BlockedEvaluator : public DataEvaluator {
   protected:
     using DataEvaluator::DataEvaluator;
 
+    // Whether what blocks add up to has the same bits in any order: then a thread adds the sums of a block as
+    // soon as it has them. It calls no `sum` and no `merge`, and has one slot.
+    virtual bool adds_in_any_order() const { return false; }
     // Goes through the data once; weights and direction must have been read.
     double run_blocks(std::size_t n_blocks, double* out, int n_threads);
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from crfkit import CRF, LBFGS, Chain, Ngrams, Patterns, Segments
+from crfkit.features import Encoder, FeatureMap, Labels
+from crfkit.objective import Objective
 
 TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB0:%x[0,0]\nB"
 MODELS: dict[str, dict[str, Any]] = {
@@ -46,3 +49,45 @@ def test_training_has_the_same_bits_for_any_number_of_threads(kind: str) -> None
         return model.fit(X, y).weights_.tobytes()
 
     assert weights(1) == weights(2) == weights(5)
+
+
+def objective(n_threads: int, weights: Sequence[float] | None = None, n_copies: int = 1) -> Objective:
+    """Of about 36,000 positions, which are some dozens of blocks; each feature is active `n_copies` times."""
+    X, y = corpus(3600)
+    encoder = Encoder(None)
+    dataset = encoder.fit_encode([[["bias", word, word[:1]] * n_copies for word in words] for words in X])
+    labels = Labels.learn(y)
+    annotation = labels.encode(y, np.diff(dataset.sequence_ptr))
+    feature_map = FeatureMap.build(
+        dataset, annotation, Chain(), n_labels=len(labels), n_features=len(encoder.vocabulary)
+    )
+    sample_weight = None if weights is None else np.resize(weights, len(X))
+    return Objective(
+        feature_map.loss(dataset, annotation, sample_weight=sample_weight, n_threads=n_threads), l2=0
+    )
+
+
+@pytest.mark.parametrize("n_copies", [1, 20])
+@pytest.mark.parametrize(
+    "weights", [None, [1.0, 0.3, 0.02], [1.0, 1e-6, 3e5]], ids=["equal", "even", "uneven"]
+)
+def test_gradients_have_the_same_bits_whichever_thread_adds_first(
+    weights: list[float] | None, n_copies: int
+) -> None:
+    point = np.random.default_rng(1).normal(size=objective(1).n_weights)
+    value, gradient = objective(1, weights, n_copies).value_and_gradient(point)
+    for n_threads in (2, 3, 8):
+        threaded = objective(n_threads, weights, n_copies)
+        for _ in range(10):
+            again, its_gradient = threaded.value_and_gradient(point)
+            assert again == value
+            assert its_gradient.tobytes() == gradient.tobytes()
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 0.02]], ids=["equal", "even"])
+def test_rounded_sums_are_as_exact_as_single_precision(weights: list[float] | None) -> None:
+    single, double = objective(2, weights), objective(2, weights)
+    double.refine()
+    point = np.random.default_rng(1).normal(size=single.n_weights)
+    gradient, exact = (each.value_and_gradient(point)[1] for each in (single, double))
+    np.testing.assert_allclose(gradient, exact, rtol=3e-6, atol=1e-3 * np.abs(exact).min())
