@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crfkit.features import ColumnChunk, ColumnCutter
     from crfkit.models import ColumnTagger
 
-CHUNK = 1 << 17  # bytes of a file that one thread tags at once
+CHUNK = 1 << 15  # bytes of a file that one thread tags at once: few enough that all threads end together
 AHEAD = 2  # chunks for each thread that are read before the first of them is written
 
 
