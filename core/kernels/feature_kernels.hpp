@@ -12,7 +12,7 @@ inline std::int64_t smaller_of(std::int64_t a, std::int64_t b) { return a < b ? 
 
 // Rows and single weights are read, and their sums written, here and there in tables that are larger than the
 // caches near the processor. So they are fetched while those so many before them are worked on.
-inline constexpr std::int64_t kRowsAhead = 16, kEntriesAhead = 32, kSumsAhead = 8, kResidualsAhead = 16;
+inline constexpr std::int64_t kRowsAhead = 16, kEntriesAhead = 32, kSumsAhead = 8;
 
 template <class Number>
 inline void fetch(const Number* numbers, int n) {
@@ -65,14 +65,13 @@ inline void sum_rows_of_position(const Real* rows, std::int32_t stride, const st
     }
 }
 
-// Rows of NV vectors: a position's row stays in registers while rows and single weights are added.
-template <class Real, int NV>
+// Rows of NV vectors: a position's row stays in registers while rows of weights are added; then single
+// weights are added to it where it is stored. kValues: whether features have values, those with rows and
+// those with single weights alike.
+template <class Real, int NV, bool kValues>
 void score_narrow_positions(const PositionFeatures<Real>& f, std::int64_t n_positions, const Real* base,
                             Real* states) {
-    using Ints = typename Lanes<Real>::Ints;
-    constexpr int lanes = Lanes<Real>::count;
-    Ints label_of[NV];
-    for (int i = 0; i < NV * lanes; ++i) label_of[i / lanes][i % lanes] = i;
+    constexpr int lanes = Lanes<Real>::count, stride = NV * lanes;
     const std::int64_t n_rows = f.row_ptr[n_positions], n_entries = f.entry_ptr[n_positions];
     for (std::int64_t t = 0; t < n_positions; ++t) {
         Vector<Real> sums[NV];
@@ -82,24 +81,35 @@ void score_narrow_positions(const PositionFeatures<Real>& f, std::int64_t n_posi
         const std::int32_t* entries_ahead =
             f.entry_ids + smaller_of(kEntriesAhead, n_entries - end_of_entries);
         for (std::int64_t i = f.row_ptr[t]; i < end_of_rows; ++i) {
-            fetch(f.rows + static_cast<std::int64_t>(rows_ahead[i]) * (NV * lanes), NV * lanes);
-            const Real* row = f.rows + static_cast<std::int64_t>(f.row_ids[i]) * (NV * lanes);
-            if (f.row_values) {
+            fetch(f.rows + static_cast<std::int64_t>(rows_ahead[i]) * stride, stride);
+            const Real* row = f.rows + static_cast<std::int64_t>(f.row_ids[i]) * stride;
+            if constexpr (kValues) {
                 const Vector<Real> factor = broadcast(f.row_values[i]);
                 for (int j = 0; j < NV; ++j) sums[j] += factor * load(row + j * lanes);
             } else {
                 for (int j = 0; j < NV; ++j) sums[j] += load(row + j * lanes);
             }
         }
+        Real* out = states + t * stride;
+        for (int j = 0; j < NV; ++j) store<Real>(out + j * lanes, sums[j]);
         for (std::int64_t i = f.entry_ptr[t]; i < end_of_entries; ++i) {
             __builtin_prefetch(f.weights + entries_ahead[i]);
             const Real weight = f.weights[f.entry_ids[i]];
-            const Vector<Real> score = broadcast(f.entry_values ? f.entry_values[i] * weight : weight);
-            const Ints label = f.entry_labels[i] - Ints{};
-            for (int j = 0; j < NV; ++j) sums[j] += label_of[j] == label ? score : Vector<Real>{};
+            if constexpr (kValues)
+                out[f.entry_labels[i]] += f.entry_values[i] * weight;
+            else
+                out[f.entry_labels[i]] += weight;
         }
-        for (int j = 0; j < NV; ++j) store<Real>(states + (t * NV + j) * lanes, sums[j]);
     }
+}
+
+template <class Real, int NV>
+void score_narrow_positions(const PositionFeatures<Real>& f, std::int64_t n_positions, const Real* base,
+                            Real* states) {
+    if (f.row_values || f.entry_values)
+        score_narrow_positions<Real, NV, true>(f, n_positions, base, states);
+    else
+        score_narrow_positions<Real, NV, false>(f, n_positions, base, states);
 }
 
 template <class Real>
@@ -260,16 +270,10 @@ template <class Real, int NV>
 inline void sum_rows_tile(const PositionLists<Real>& lists, std::int64_t first, std::int64_t last,
                           const std::int32_t* targets, const Real* residuals, std::int32_t stride,
                           SumGrid grid, double* table) {
-    const std::int64_t n_positions = lists.ptr[last];
     if (targets)
         for (std::int64_t list = first; list < last; ++list) {
             const std::int64_t ahead = targets[smaller_of(list + kSumsAhead, last - 1)];
             fetch_to_write(table + ahead * stride, NV * Lanes<Real>::count);
-            for (std::int64_t i = lists.ptr[list]; i < lists.ptr[list + 1]; ++i)
-                fetch(residuals + static_cast<std::int64_t>(
-                                      lists.positions[smaller_of(i + kResidualsAhead, n_positions - 1)]) *
-                                      stride,
-                      NV * Lanes<Real>::count);
             sum_residual_rows<Real, NV, true>(lists, list, residuals, stride, grid,
                                               table + static_cast<std::int64_t>(targets[list]) * stride);
         }
