@@ -12,9 +12,8 @@ namespace crfkit {
 
 // Runs tasks 0..n_tasks−1 on at most n_threads threads: run(task, worker), then add(task, worker, range) for
 // all ranges, one thread at a time in each. An exception of a task is thrown again here.
-void run_in_any_order(
-    std::int64_t n_tasks, std::int64_t n_ranges, int n_threads,
-    const std::function<void(std::int64_t task, int worker)>& run,
-    const std::function<void(std::int64_t task, int worker, std::int64_t range)>& add);
+void run_in_any_order(std::int64_t n_tasks, std::int64_t n_ranges, int n_threads,
+                      const std::function<void(std::int64_t task, int worker)>& run,
+                      const std::function<void(std::int64_t task, int worker, std::int64_t range)>& add);
 
 }  // namespace crfkit

@@ -56,7 +56,7 @@ inline void relax() {
 #endif
 }
 
-// Waits until something holds, for a moment.
+// Waits for a condition, kBriefly at most.
 template <class Condition>
 void wait_briefly(const Condition& holds) {
     const auto end = std::chrono::steady_clock::now() + kBriefly;
@@ -78,22 +78,22 @@ class Team {
         State state = state_.load(std::memory_order_acquire);
         do {
             if (!(state & kOpen) || worker > n_wanted(state)) return false;
-        } while (!state_.compare_exchange_weak(state, state + kOne, std::memory_order_acq_rel,
+        } while (!state_.compare_exchange_weak(state, state + kJoined, std::memory_order_acq_rel,
                                                std::memory_order_acquire));
         return true;
     }
     // Whether it belonged to the last job, or could have joined it.
     bool wanted(int worker) const { return worker <= n_wanted(state_.load(std::memory_order_relaxed)); }
     // Returns whether the job is closed, and all others have left it.
-    bool leave() { return is_empty(state_.fetch_sub(kOne, std::memory_order_acq_rel) - kOne); }
+    bool leave() { return is_empty(state_.fetch_sub(kJoined, std::memory_order_acq_rel) - kJoined); }
     void close() { state_.fetch_and(~kOpen, std::memory_order_acq_rel); }
     bool is_empty() const { return is_empty(state_.load(std::memory_order_acquire)); }
 
   private:
     using State = std::uint32_t;  // how many are wanted, how many have joined, whether it is open
-    static constexpr State kOpen = 1, kOne = 2, kWanted = State(1) << 16;
+    static constexpr State kOpen = 1, kJoined = 2, kWanted = State(1) << 16;
     static State pack(int n_wanted, int n_joined, bool is_open) {
-        return static_cast<State>(n_wanted) * kWanted + static_cast<State>(n_joined) * kOne +
+        return static_cast<State>(n_wanted) * kWanted + static_cast<State>(n_joined) * kJoined +
                (is_open ? kOpen : 0);
     }
     static int n_wanted(State state) { return static_cast<int>(state / kWanted); }
@@ -167,6 +167,7 @@ class Pool {
         for (Call seen = 0;;) {
             call_.wait(seen, std::memory_order_acquire);
             seen = call_.load(std::memory_order_acquire);
+            // A helper that joined a job before it saw the call comes here once more, for the same job.
             if (team_.join(worker)) {
                 job_->work(worker);
                 if (team_.leave()) {

@@ -1,7 +1,9 @@
-// A small pool of threads that sleep while there is nothing to do.
+// A small pool of threads that sleep while there is nothing to do, and before that look for the next job for
+// a few microseconds, as jobs often follow each other.
 //
 // Determinism rule of the whole core: which thread runs a task never changes a result. Tasks write to places
-// that belong to them alone, and whatever is summed over tasks is summed afterwards in task order.
+// that belong to them alone; whatever is summed over tasks is summed in task order, or in sums that have the
+// same bits in any order (sum_grid.hpp).
 #pragma once
 
 #include <algorithm>

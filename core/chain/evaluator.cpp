@@ -19,7 +19,7 @@ Evaluator<Real>::Evaluator(const Layout& layout, const Design& design, const Ann
       scorer_(layout, design, tables_),
       direction_(layout, design, direction_tables_),
       some_arcs_missing_(layout.bigrams && !layout.bigrams->soft),
-      grid_(gradient_grid(design, gold, grouped.most_active)),
+      grid_(std::is_same_v<Real, float> ? gradient_grid(design, gold, grouped) : std::nullopt),
       sums_(layout, design, grouped.blocks, tables_),
       observed_(static_cast<std::size_t>(table_size()), 0.0) {
     for (std::int64_t n = 0; n < design.n_sequences(); ++n) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -72,11 +71,8 @@ class Evaluator final : public BlockedEvaluator {
     void sum(std::size_t i, std::size_t slot_number, std::int64_t range) override;
     void merge(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
     void add(std::size_t i, std::size_t slot_number, std::int64_t range, double* out) override;
-    // Rounded gradients are not as exact as double precision is meant to be, and nothing is known of the size
-    // of products.
-    bool adds_in_any_order() const override {
-        return std::is_same_v<Real, float> && grid_ && !hessian_vector_;
-    }
+    // Nothing is known beforehand of the size of Hessian–vector products.
+    bool adds_in_any_order() const override { return grid_ && !hessian_vector_; }
     // To which what blocks add is rounded.
     SumGrid grid() const { return adds_in_any_order() ? *grid_ : SumGrid(); }
     void merge_transitions(const Slot& slot, std::int64_t range);
@@ -121,7 +117,7 @@ class Evaluator final : public BlockedEvaluator {
     WeightTables<Real> tables_, direction_tables_;
     Scorer<Real> scorer_, direction_;
     const bool some_arcs_missing_;
-    const std::optional<SumGrid> grid_;
+    const std::optional<SumGrid> grid_;  // none in double precision, which is to be more exact
     SharedArcs<Real> arcs_;
     std::vector<std::vector<Workspace<Real>>> work_;  // of each worker: one for each chain side by side
     std::vector<Slot> slots_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/interruption.hpp"
 #include "base/threads.hpp"
 
 namespace crfkit {
@@ -73,14 +74,18 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, c
     const std::int64_t L = layout.n_labels, row = (L + 15) / 16 * 16,
                        most = most_positions(layout, design, use);
     const std::int64_t most_own = std::max<std::int64_t>(16, kOwnArcBytes / (L * row * 4));
-    // The last eighth of much data is cut into smaller blocks, so that all threads end at about the same
-    // time.
-    const std::int64_t tail =
-        use == BlockUse::side_by_side && most > kGood ? design.n_positions() / 8 * 7 : design.n_positions();
+    // Towards the end of much data blocks are smaller, so that all threads end at about the same time: half
+    // as large in the last eighth, a quarter in the last part of 32.
+    const bool shrinks = use == BlockUse::side_by_side && most > kGood;
+    const auto size_at = [&](std::int64_t position) {
+        const std::int64_t left = design.n_positions() - position;
+        if (!shrinks || left > design.n_positions() / 8) return most;
+        return left > design.n_positions() / 32 ? most / 2 : most / 4;
+    };
     std::vector<Block> blocks;
     for (std::int64_t first = 0; first < design.n_sequences();) {
         std::int64_t last = first, own = 0;
-        const std::int64_t size = design.sequence_ptr[first] < tail ? most : most / 2;
+        const std::int64_t size = size_at(design.sequence_ptr[first]);
         while (last < design.n_sequences()) {
             own += own_arc_positions(design, design.sequence_ptr[last], design.sequence_ptr[last + 1]);
             const bool full =
@@ -115,20 +120,23 @@ std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, c
     return blocks;
 }
 
-std::int64_t highest_count(const std::vector<Block>& blocks) {
+std::int64_t GroupedBlocks::most_active() const {
+    if (most_active_) return *most_active_;
     std::int64_t highest = 0;
     for (Inverted Block::* lists : {&Block::rows, &Block::entries, &Block::arcs}) {
-        std::vector<std::int64_t> counts;  // [ids]
+        std::int32_t largest = -1;
+        for (const Block& block : blocks)
+            for (const std::int32_t id : (block.*lists).ids) largest = std::max(largest, id);
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(largest) + 1);
+        Pace pace;
         for (const Block& block : blocks) {
             const Inverted& here = block.*lists;
-            for (std::int64_t k = 0; k < here.n(); ++k) {
-                const auto id = static_cast<std::size_t>(here.ids[k]);
-                if (id >= counts.size()) counts.resize(id + 1);
-                counts[id] += here.ptr[k + 1] - here.ptr[k];
-                highest = std::max(highest, counts[id]);
-            }
+            pace.work(here.n());
+            for (std::int64_t k = 0; k < here.n(); ++k) counts[here.ids[k]] += here.ptr[k + 1] - here.ptr[k];
         }
+        for (const std::int64_t count : counts) highest = std::max(highest, count);
     }
+    most_active_ = highest;
     return highest;
 }
 

@@ -3,11 +3,13 @@
 // gradient).
 //
 // The cut depends on the data alone, never on the number of threads, and the sums of blocks are added up in
-// their order. So results are the same, bit for bit, for any number of threads, with one gradient in memory.
+// their order, or rounded so that any order will do. So results are the same, bit for bit, for any number of
+// threads, with one gradient in memory.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "data/design.hpp"
@@ -93,26 +95,26 @@ struct BlockSizes {
 std::vector<Block> cut_into_blocks(const Layout& layout, const Design& design, const FeatureGroups& groups,
                                    BlockUse use, int n_threads);
 
-// How often the id that occurs most often does so in the lists of all blocks.
-std::int64_t highest_count(const std::vector<Block>& blocks);
-
 // What passes over a data set need: both are there, or neither where the work was interrupted.
 struct GroupedBlocks {
     GroupedBlocks(const Layout& layout, const Design& design, BlockUse use, int n_threads)
         : groups(layout, design, n_threads),
-          blocks(cut_into_blocks(layout, design, groups, use, n_threads)),
-          most_active(highest_count(blocks)) {}
+          blocks(cut_into_blocks(layout, design, groups, use, n_threads)) {}
 
     void move_to(ScratchMemory& memory) {
         groups.move_to(memory);
         for (Block& block : blocks) block.move_to(memory);
     }
 
+    // How often the most frequent feature, of positions or of transitions, is active. A position may have a
+    // feature several times. One thread at a time may ask.
+    std::int64_t most_active() const;
+
     FeatureGroups groups;
     std::vector<Block> blocks;
-    // How often the most frequent feature, of positions or of transitions, is active. A position may have a
-    // feature several times.
-    std::int64_t most_active;
+
+  private:
+    mutable std::optional<std::int64_t> most_active_;  // from the first question on
 };
 
 }  // namespace crfkit

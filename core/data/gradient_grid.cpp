@@ -15,13 +15,15 @@ bool has_values(const Design& design) {
 
 }  // namespace
 
-std::optional<SumGrid> gradient_grid(const Design& design, const Annotation& gold, std::int64_t most_active) {
+std::optional<SumGrid> gradient_grid(const Design& design, const Annotation& gold,
+                                     const GroupedBlocks& grouped) {
     if (has_values(design) || gold.weights.empty()) return std::nullopt;
     const double highest = *std::max_element(gold.weights.begin(), gold.weights.end());
     const bool even = std::ranges::all_of(
         gold.weights, [&](double weight) { return weight == 0 || highest <= kMostUneven * weight; });
-    const double bound = highest * static_cast<double>(std::max(design.n_positions(), most_active));
-    if (!even || !(bound > 0) || !std::isfinite(bound)) return std::nullopt;
+    if (!even || !(highest > 0)) return std::nullopt;
+    const double bound = highest * static_cast<double>(std::max(design.n_positions(), grouped.most_active()));
+    if (!std::isfinite(bound)) return std::nullopt;
     return SumGrid(bound);
 }
 

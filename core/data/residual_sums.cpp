@@ -70,9 +70,10 @@ void ResidualSums<Real>::sum(std::size_t i, std::int64_t range, const Real* resi
     sums.entries.resize(block.entries.n());
     const std::int64_t entry = block.entry_ranges[range];
     kernels_.sum_rows(rows_of(i), block.first_long_row[range], block.row_ranges[range + 1], nullptr,
-                      residuals, stride_, grid_, sums.rows.data() + block.n_long_rows[range] * stride_);
+                      residuals, stride_, SumGrid(), sums.rows.data() + block.n_long_rows[range] * stride_);
     kernels_.sum_entries(entries_of(i), entry, block.entry_ranges[range + 1], nullptr,
-                         block.entry_labels.data(), residuals, stride_, grid_, sums.entries.data() + entry);
+                         block.entry_labels.data(), residuals, stride_, SumGrid(),
+                         sums.entries.data() + entry);
     sum_others(i, range, residuals, own_residuals, sums);
 }
 
@@ -82,7 +83,7 @@ void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_
     const Block& block = blocks_[i];
     const std::int64_t first_long = block.first_long_row[range];
     kernels_.sum_rows(rows_of(i), block.row_ranges[range], first_long, block.rows.ids.data(), residuals,
-                      stride_, grid_, row_sums_.data());
+                      stride_, SumGrid(), row_sums_.data());
     const double* from = sums.rows.data() + block.n_long_rows[range] * stride_;
     const std::int64_t last = block.row_ranges[range + 1];
     const auto row = [&](std::int64_t k) {
@@ -92,12 +93,12 @@ void ResidualSums<Real>::merge(std::size_t i, const BlockSums& sums, std::int64_
         for (std::int32_t b = 0; b < stride_; b += 8)
             __builtin_prefetch(row(std::min(k + kRowsAhead, last - 1)) + b);
         double* to = row(k);
-        for (std::int32_t b = 0; b < stride_; ++b) to[b] += grid_.round(from[b]);
+        for (std::int32_t b = 0; b < stride_; ++b) to[b] += from[b];
     }
     const std::int64_t last_entry = block.entry_ranges[range + 1];
     for (std::int64_t k = block.entry_ranges[range]; k < last_entry; ++k) {
         __builtin_prefetch(out + block.entries.ids[std::min(k + kEntriesAhead, last_entry - 1)]);
-        out[block.entries.ids[k]] += grid_.round(sums.entries[k]);
+        out[block.entries.ids[k]] += sums.entries[k];
     }
     merge_others(i, sums, range, out);
 }
@@ -160,7 +161,7 @@ void ResidualSums<Real>::sum_arcs(std::size_t i, std::int64_t list, const Real* 
     const PositionLists<Real> lists{block.arcs.ptr.data(), block.arcs.positions.data(),
                                     arc_values_[i].data()};
     std::vector<double> sums(static_cast<std::size_t>(L) * S);
-    kernels_.sum_rows(lists, list, list + 1, nullptr, own_residuals, L * S, grid_, sums.data());
+    kernels_.sum_rows(lists, list, list + 1, nullptr, own_residuals, L * S, SumGrid(), sums.data());
     const std::int64_t f = block.arcs.ids[list];
     for (std::int64_t p = layout_.arc_ptr[f]; p < layout_.arc_ptr[f + 1]; ++p)
         *triples++ = sums[layout_.arc_triples[p] / L * S + layout_.arc_triples[p] % L];

@@ -28,8 +28,7 @@ class ResidualSums {
     ResidualSums(const Layout& layout, const Design& design, const std::vector<Block>& blocks,
                  const WeightTables<Real>& tables);
 
-    // Begins a new sum in out[D]. What blocks add to it is rounded to the grid, unless there are dense
-    // blocks.
+    // Begins a new sum in out[D]. What `add` adds to it is rounded to the grid, but for dense blocks.
     void clear(double* out, SumGrid grid, int n_threads);
     // Allocates the sums of block i.
     void open(std::size_t i, BlockSums& sums) const;

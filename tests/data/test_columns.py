@@ -206,6 +206,11 @@ def test_what_cannot_be_written(value: str, separator: str) -> None:
     assert stream.getvalue() == "# x = y\na b\tc\n\n"
 
 
+def test_arguments_in_the_wrong_order_are_an_error() -> None:
+    with pytest.raises(InputError, match="type list, expected a file"):
+        write_columns("out.txt", [("a", "b")])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("corpus", "file", "counts"),
     [

@@ -91,3 +91,29 @@ def test_rounded_sums_are_as_exact_as_single_precision(weights: list[float] | No
     point = np.random.default_rng(1).normal(size=single.n_weights)
     gradient, exact = (each.value_and_gradient(point)[1] for each in (single, double))
     np.testing.assert_allclose(gradient, exact, rtol=3e-6, atol=1e-3 * np.abs(exact).min())
+
+
+@pytest.mark.parametrize("kind", ["rows", "features of transitions"])
+def test_partial_labels_and_weights_have_the_same_bits(kind: str) -> None:
+    X, y = corpus(3600)
+    partial = [
+        [None if t % 7 == 3 else {label, "O"} if t % 7 == 5 else label for t, label in enumerate(labels)]
+        for labels in y
+    ]
+    weights = np.resize([1.0, 0.3, 0.02], len(X))
+
+    def trained(n_threads: int) -> bytes:
+        model = CRF(optimizer=LBFGS(max_iterations=3), n_threads=n_threads, **MODELS[kind])
+        return model.fit(X, partial, sample_weight=weights).weights_.tobytes()
+
+    assert {trained(n_threads) for n_threads in (1, 2, 8, 8, 8)} == {trained(1)}
+
+
+def test_products_after_rounded_sums_are_those_of_double_precision() -> None:
+    single, double = objective(2), objective(2)
+    double.refine()
+    point, direction = np.random.default_rng(1).normal(size=(2, single.n_weights))
+    single.value_and_gradient(point)  # which keeps the messages
+    products = [each.hessian_vector(point, direction) for each in (single, single, double)]
+    assert products[0].tobytes() == products[1].tobytes()
+    np.testing.assert_allclose(products[0], products[2], rtol=1e-4, atol=1e-5 * np.abs(products[2]).max())

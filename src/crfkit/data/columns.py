@@ -97,6 +97,11 @@ def write_columns(
     rows: Iterable[Sequence[str]], stream: IO[str], *, comments: Iterable[str] = (), separator: str = "\t"
 ) -> None:
     """Write one sequence as `read_columns` reads it, and the blank line that ends it."""
+    if not hasattr(stream, "write"):
+        raise ArgumentError(
+            f"stream is of type {type(stream).__name__}, expected a file that is open for text: "
+            "write_columns(rows, stream)"
+        )
     stream.writelines(f"{line}\n" for line in comments)
     for position, row in enumerate(rows):
         for value in row:
