@@ -12,6 +12,7 @@
 
 #include "base/forks.hpp"
 #include "base/interruption.hpp"
+#include "base/pause.hpp"
 #include "base/processors.hpp"
 
 namespace crfkit {
@@ -48,14 +49,6 @@ thread_local bool inside_a_task = false;
 // How long a thread looks for what comes next before it sleeps: to be woken takes about as long.
 constexpr std::chrono::microseconds kBriefly{50};
 
-inline void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
-
 // Waits for a condition, kBriefly at most.
 template <class Condition>
 void wait_briefly(const Condition& holds) {
@@ -63,7 +56,7 @@ void wait_briefly(const Condition& holds) {
     do {
         for (int i = 0; i < 16; ++i) {
             if (holds()) return;
-            relax();
+            pause_briefly();
         }
     } while (std::chrono::steady_clock::now() < end);
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "base/pause.hpp"
 #include "bindings/lock_release.hpp"
 
 namespace crfkit {
@@ -21,20 +22,13 @@ class BriefRelease : SignalWatch {
         holder_.compare_exchange_strong(self, nullptr, std::memory_order_relaxed);
     }
     ~BriefRelease() override {
-        for (int i = 0; i < longest_wait && holder_.load(std::memory_order_relaxed); ++i) pause();
+        for (int i = 0; i < longest_wait && holder_.load(std::memory_order_relaxed); ++i) pause_briefly();
         take_lock_back(thread_);
         holder_.store(thread_, std::memory_order_relaxed);
     }
 
   private:
     static constexpr int longest_wait = 1000;  // pauses: at most 50 microseconds
-    static void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        asm volatile("yield");
-#endif
-    }
 
     inline static std::atomic<PyThreadState*> holder_{
         nullptr};  // the thread that has the lock, as far as known

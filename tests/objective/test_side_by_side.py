@@ -25,5 +25,5 @@ def test_losses_of_sequences_are_those_of_each_alone(n_labels: int, single: bool
 def test_sums_of_plain_sequences_have_the_same_bits_for_any_number_of_threads(
     n_labels: int, single: bool
 ) -> None:
-    """On one thread blocks are added to the total straight away, on several when their turn comes."""
+    """In single precision blocks are added to the total in any order, in double precision when their turn comes."""
     check_threads(draw(n_labels, lengths=np.arange(3000) % 13), single=single, numbers=(2, 3, 5))
